@@ -1,0 +1,2 @@
+//! The `flux-operator` command.
+fn main() {}

@@ -1,0 +1,5 @@
+//! The library behind the `flux-operator` binary: everything that is true of a Flux installation and its objects.
+//!
+//! The binary in `cmd/` is a terminal in front of it; the controller is the same library in a pod.
+#![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
