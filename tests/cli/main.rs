@@ -1,0 +1,6 @@
+//! The built binary as a user runs it: arguments in, exit code, stdout and stderr out. No cluster, no network.
+//!
+//! One module per command; `support` runs the binary in a clean environment of its own.
+
+mod support;
+mod usage;
