@@ -2,5 +2,6 @@
 //!
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
+mod install;
 mod support;
 mod usage;
