@@ -3,3 +3,6 @@
 //! The binary in `cmd/` is a terminal in front of it; the controller is the same library in a pod.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+pub mod go_duration;
+pub mod version_range;
