@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
+pub mod api;
 pub mod go_duration;
 pub mod version_range;
