@@ -5,3 +5,5 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod go_duration;
+pub mod version_range;
