@@ -120,6 +120,7 @@ fn source_watcher_is_not_part_of_versions_before_2_7() {
     for version in distribution.versions() {
         let expected = version.version >= semver::Version::new(2, 7, 0);
         assert_eq!(distribution.components(&version).contains(&Component::SourceWatcher), expected, "{version}");
-        assert_eq!(distribution.component(&version, Component::SourceWatcher).is_ok(), expected, "{version}");
+        let answer = distribution.component(&version, Component::SourceWatcher);
+        assert_eq!(answer.is_ok(), expected, "{version}: {answer:?}");
     }
 }

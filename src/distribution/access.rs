@@ -30,11 +30,7 @@ pub(super) fn rbac(flux: &Version) -> Vec<Value> {
         cluster_role("crd-controller", &[], controller_rules(flux)),
         cluster_role("flux-edit", &["admin", "edit"], vec![rule(&user_groups(flux), &["*"], &edit)]),
         cluster_role("flux-view", &["admin", "edit", "view"], vec![rule(&user_groups(flux), &["*"], READ)]),
-        binding(
-            "cluster-reconciler",
-            "cluster-admin",
-            &[Component::KustomizeController, Component::HelmController],
-        ),
+        binding("cluster-reconciler", "cluster-admin", &[Component::KustomizeController, Component::HelmController]),
         binding("crd-controller", "crd-controller", &bound_controllers(flux)),
     ]
 }

@@ -400,7 +400,9 @@ impl Distribution {
             Source::Embedded => tables::tag(&version.version, component).map(str::to_owned),
             Source::Archive(..) => {
                 let objects = self.manifests(version, component.as_str())?;
-                deployment_image(&objects, component).and_then(|image| image.rsplit_once(':')).map(|(_, t)| t.to_owned())
+                deployment_image(&objects, component)
+                    .and_then(|image| image.rsplit_once(':'))
+                    .map(|(_, t)| t.to_owned())
             }
         };
         tag.ok_or_else(|| DistributionError::UnknownComponent { version: version.name.clone(), component })

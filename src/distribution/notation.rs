@@ -63,7 +63,6 @@ pub(super) struct Crd {
     pub versions: Vec<ApiVersion>,
     pub fields: Vec<Field>,
     pub description: Option<&'static str>,
-    pub position: Position,
 }
 
 /// One served API version of a kind.
@@ -201,7 +200,8 @@ impl Notation {
                     no_children(children)?;
                 }
                 "crd" => {
-                    let group = group.ok_or_else(|| keyword.position.error("no `group` line before the first `crd`"))?;
+                    let group =
+                        group.ok_or_else(|| keyword.position.error("no `group` line before the first `crd`"))?;
                     let crd = self.read_crd(group, words, children)?;
                     self.crds.push(crd);
                 }
@@ -229,7 +229,6 @@ impl Notation {
             versions: Vec::new(),
             fields: Vec::new(),
             description: words.description,
-            position,
         };
         while let Some(word) = words.take() {
             let (text, gate) = word.split_gate()?;
@@ -444,15 +443,12 @@ impl Notation {
     }
 }
 
-/// A default is JSON without spaces; a bare word is a string.
+/// A default is JSON without spaces; a bare word (`info`, `60s`) is a string.
 fn default_value(text: &str) -> Result<Value, String> {
     match text.chars().next() {
         None => Err("no value after `=`".into()),
-        Some('"' | '{' | '[' | '-' | '0'..='9') => {
-            serde_json::from_str(text).map_err(|error| format!("`{text}` is not JSON: {error}"))
-        }
-        Some(_) if text == "true" || text == "false" => Ok(Value::Bool(text == "true")),
-        Some(_) => Ok(Value::String(text.to_owned())),
+        Some('"' | '{' | '[') => serde_json::from_str(text).map_err(|error| format!("`{text}` is not JSON: {error}")),
+        Some(_) => Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
     }
 }
 
@@ -461,10 +457,9 @@ fn rule(line: &Line, expression: &'static str, children: &[Line]) -> Result<Rule
     let [below] = children else { return Err(missing()) };
     let text = below.text.strip_prefix(": ").ok_or_else(missing)?;
     let (message, gate) = match text.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
-        Some((message, gate)) => (
-            message,
-            Gate::parse(gate).map_err(|message| below.position(offset(below.text, gate)).error(message))?,
-        ),
+        Some((message, gate)) => {
+            (message, Gate::parse(gate).map_err(|message| below.position(offset(below.text, gate)).error(message))?)
+        }
         None => (text, Gate::EVERYWHERE),
     };
     Ok(Rule { expression, message, gate })

@@ -146,11 +146,8 @@ impl Notation {
     fn version(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
         let place = Place { flux, api: "" };
         let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
-        let columns: Vec<Value> = gated(&version.columns, place)
-            .iter()
-            .flat_map(|name| self.columns(name))
-            .map(Column::to_value)
-            .collect();
+        let columns: Vec<Value> =
+            gated(&version.columns, place).iter().flat_map(|name| self.columns(name)).map(Column::to_value).collect();
         let mut object = Map::new();
         if !columns.is_empty() {
             object.insert("additionalPrinterColumns".into(), columns.into());
