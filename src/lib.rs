@@ -8,3 +8,4 @@ pub mod api;
 pub mod distribution;
 pub mod go_duration;
 pub mod version_range;
+pub mod yaml;
