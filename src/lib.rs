@@ -5,4 +5,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod go_duration;
 pub mod reconcile;
+pub mod version_range;
