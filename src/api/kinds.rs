@@ -18,6 +18,22 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
+    const fn known(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+        namespaced: bool,
+    ) -> Self {
+        ResourceType {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+            plural: Cow::Borrowed(plural),
+            namespaced,
+        }
+    }
+
     /// A namespaced kind known at compile time.
     pub const fn namespaced(
         group: &'static str,
@@ -25,18 +41,12 @@ impl ResourceType {
         kind: &'static str,
         plural: &'static str,
     ) -> Self {
-        ResourceType {
-            group: Cow::Borrowed(group),
-            version: Cow::Borrowed(version),
-            kind: Cow::Borrowed(kind),
-            plural: Cow::Borrowed(plural),
-            namespaced: true,
-        }
+        Self::known(group, version, kind, plural, true)
     }
 
     /// A cluster-scoped kind known at compile time.
     pub const fn cluster(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
-        ResourceType { namespaced: false, ..Self::namespaced(group, version, kind, plural) }
+        Self::known(group, version, kind, plural, false)
     }
 
     /// `group/version`, or the version alone for the core group.
@@ -171,8 +181,7 @@ pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
 pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
 pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");
 pub const CONFIG_MAP: ResourceType = ResourceType::namespaced("", "v1", "ConfigMap", "configmaps");
-pub const PVC: ResourceType =
-    ResourceType::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+pub const PVC: ResourceType = ResourceType::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 pub const NAMESPACE: ResourceType = ResourceType::cluster("", "v1", "Namespace", "namespaces");
 pub const NODE: ResourceType = ResourceType::cluster("", "v1", "Node", "nodes");
 pub const DEPLOYMENT: ResourceType = ResourceType::namespaced("apps", "v1", "Deployment", "deployments");
