@@ -8,7 +8,8 @@ use std::path::{Component as PathPart, Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant, yaml_shim as yaml};
+use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant};
+use crate::yaml;
 
 /// Bounds of what is read from an archive. The largest known one unpacks to 20 MB in 400 files.
 const MAX_ENTRIES: usize = 10_000;
