@@ -1,2 +1,35 @@
-//! The `flux-operator` command.
-fn main() {}
+//! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+mod cli;
+mod completion;
+mod generate;
+mod shell;
+
+use cli::{Cli, Command};
+use shell::{CliError, Exit, Shell};
+
+fn main() -> ExitCode {
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let structured = shell::wants_structured_errors(&arguments);
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return shell::usage::report(error, &arguments, structured).into(),
+    };
+    let shell = Shell::new(&cli.global, structured);
+    match dispatch(cli, &shell) {
+        Ok(exit) => exit.into(),
+        Err(error) => shell.report(&error).into(),
+    }
+}
+
+fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
+    match cli.command {
+        Command::Completion(args) => completion::run(&args, shell),
+        Command::Generate(command) => generate::run(&command, shell),
+    }
+}

@@ -3,3 +3,10 @@
 //! The binary in `cmd/` is a terminal in front of it; the controller is the same library in a pod.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+pub mod api;
+pub mod distribution;
+pub mod go_duration;
+pub mod reconcile;
+pub mod version_range;
+pub mod yaml;

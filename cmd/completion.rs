@@ -1,0 +1,76 @@
+//! `completion SHELL`: the script a shell loads to complete commands, flags, values and live object names.
+
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::env::EnvCompleter;
+
+use crate::cli::Cli;
+use crate::shell::{CliError, Exit, Shell};
+
+/// Print the completion script for a shell
+///
+/// The script asks the binary itself for candidates, so it stays right when the
+/// binary is upgraded.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # bash, for this session\n  \
+    source <(flux-operator completion bash)\n\n  \
+    # fish, for good\n  \
+    flux-operator completion fish > ~/.config/fish/completions/flux-operator.fish")]
+pub struct Args {
+    /// Shell to print the script for
+    #[arg(value_enum)]
+    pub shell: CompletionShell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CompletionShell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    Elvish,
+    Nushell,
+}
+
+impl CompletionShell {
+    /// File name under which the script is kept in `completions/`.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            CompletionShell::Bash => "flux-operator.bash",
+            CompletionShell::Zsh => "_flux-operator",
+            CompletionShell::Fish => "flux-operator.fish",
+            CompletionShell::Powershell => "_flux-operator.ps1",
+            CompletionShell::Elvish => "flux-operator.elv",
+            CompletionShell::Nushell => "flux-operator.nu",
+        }
+    }
+
+    /// Writes the registration script.
+    pub fn script(self) -> Result<Vec<u8>, CliError> {
+        use clap_complete::env::{Bash, Elvish, Fish, Powershell, Zsh};
+        use clap_complete_nushell::Nushell;
+        let name = "flux-operator";
+        let mut script = Vec::new();
+        let completer: &dyn EnvCompleter = match self {
+            CompletionShell::Bash => &Bash,
+            CompletionShell::Zsh => &Zsh,
+            CompletionShell::Fish => &Fish,
+            CompletionShell::Powershell => &Powershell,
+            CompletionShell::Elvish => &Elvish,
+            // Nushell cannot ask the binary; its script lists commands and flags, not live names.
+            CompletionShell::Nushell => {
+                clap_complete::generate(Nushell, &mut Cli::command(), name, &mut script);
+                return Ok(script);
+            }
+        };
+        completer
+            .write_registration("COMPLETE", name, name, name, &mut script)
+            .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
+        Ok(script)
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.print_bytes(&args.shell.script()?)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,19 @@
+//! Every environment variable the command reads.
+//!
+//! Precedence: flag, then environment, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`, `HTTPS_PROXY`, `NO_PROXY`
+//! and `HOME` mean what they mean everywhere.
+
+/// List of kubeconfig files, as for kubectl.
+pub const KUBECONFIG: &str = "KUBECONFIG";
+/// Default of `--namespace`.
+pub const NAMESPACE: &str = "FLUX_OPERATOR_NAMESPACE";
+/// Default of `--output`.
+pub const OUTPUT: &str = "FLUX_OPERATOR_OUTPUT";
+/// Default of `--timeout`.
+pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
+/// Switches colour off when set to anything but an empty text (<https://no-color.org>).
+pub const NO_COLOR: &str = "NO_COLOR";
+/// Log filter; overrides `-v`.
+pub const RUST_LOG: &str = "RUST_LOG";
+/// Where plugins named `flux-operator-NAME` are looked for.
+pub const PATH: &str = "PATH";

@@ -1,0 +1,23 @@
+//! The nearest known word to a mistyped one.
+
+/// Returns the candidate most like `word`, if any is like it at all (Jaro-Winkler ≥ 0.75, as clap's own suggestions).
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|c| (strsim::jaro_winkler(&word, &c.to_lowercase()), c))
+        .filter(|(score, _)| *score >= 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_finds_its_word_and_nonsense_finds_none() {
+        assert_eq!(nearest("podinf", ["flux", "podinfo"]), Some("podinfo"));
+        assert_eq!(nearest("zzz", ["flux", "podinfo"]), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{CliError, Exit, environment};
+
+/// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
+pub fn report(error: clap::Error, arguments: &[OsString], structured: bool) -> u8 {
+    if let Some(code) = plugin(&error, arguments) {
+        return code;
+    }
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+    if structured && exit == Exit::Usage {
+        structured_error(&error).print(true, false);
+    } else {
+        // A reader that went away (`--help | head -1`) is no failure.
+        let _ = error.print();
+    }
+    exit.code_and_category().0
+}
+
+fn structured_error(error: &clap::Error) -> CliError {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let tips = text.lines().filter_map(|l| l.trim().strip_prefix("tip: ").map(str::to_owned));
+    tips.fold(CliError::usage(message), CliError::hint)
+}
+
+/// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for words they do not know.
+fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    // Only as the first word: a typo below a known verb is a typo.
+    if arguments.get(1).is_none_or(|first| first != word.as_str()) || word.contains(['/', '\\']) {
+        return None;
+    }
+    let path = std::env::var_os(environment::PATH)?;
+    let program: PathBuf =
+        std::env::split_paths(&path).map(|d| d.join(format!("flux-operator-{word}"))).find(|p| p.is_file())?;
+    let status = Command::new(&program).args(&arguments[2..]).status();
+    match status {
+        Ok(status) => Some(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1)),
+        Err(cause) => {
+            let failure = CliError::failed(format!("cannot run the plugin {}", program.display())).caused_by(&cause);
+            failure.print(false, std::io::stderr().is_terminal());
+            Some(failure.exit().code_and_category().0)
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The kinds of the `fluxcd.controlplane.io` group as types, and every name the API uses.
+//!
+//! Pure: values in, values out; no client, no clock.
+
+pub mod flux_instance;
+pub mod kinds;
+pub mod well_known;
+
+pub use flux_instance::*;

@@ -1,0 +1,79 @@
+//! Every label, annotation, reason, finalizer and field manager, once.
+//!
+//! The values are those of the reference operator and of Flux itself, so that either operator can take over from the other.
+
+/// API group of the operator's own kinds.
+pub const GROUP: &str = "fluxcd.controlplane.io";
+/// The one served and stored version of [`GROUP`].
+pub const VERSION: &str = "v1";
+/// `apiVersion` of the operator's own kinds.
+pub const API_VERSION: &str = "fluxcd.controlplane.io/v1";
+/// The only accepted name of a FluxInstance and of a FluxReport.
+pub const INSTANCE_NAME: &str = "flux";
+/// Name of the FluxInstance custom resource definition.
+pub const INSTANCE_CRD: &str = "fluxinstances.fluxcd.controlplane.io";
+/// Namespace of an instance when nothing else says so.
+pub const DEFAULT_NAMESPACE: &str = "flux-system";
+/// Finalizer on a FluxInstance that an operator looks after.
+pub const FINALIZER: &str = "fluxcd.controlplane.io/finalizer";
+/// Finalizer Flux's own controllers put on their custom resources.
+pub const FLUX_FINALIZER: &str = "finalizers.fluxcd.io";
+
+/// Field manager of the reconciler, in-process or in the cluster.
+pub const RECONCILER_FIELD_MANAGER: &str = "flux-operator";
+/// Field manager of every other write of the command line.
+pub const CLI_FIELD_MANAGER: &str = "flux-operator-ctl";
+/// Lease and Deployment name of the operator.
+pub const OPERATOR_NAME: &str = "flux-operator";
+
+/// Labels and annotations of the operator.
+pub const OWNER_NAME_LABEL: &str = "fluxcd.controlplane.io/name";
+pub const OWNER_NAMESPACE_LABEL: &str = "fluxcd.controlplane.io/namespace";
+pub const PRUNE: &str = "fluxcd.controlplane.io/prune";
+pub const RECONCILE_ANNOTATION: &str = "fluxcd.controlplane.io/reconcile";
+pub const RECONCILE_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileEvery";
+pub const RECONCILE_ARTIFACT_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileArtifactEvery";
+pub const RECONCILE_TIMEOUT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileTimeout";
+pub const REVISION_ANNOTATION: &str = "fluxcd.controlplane.io/revision";
+pub const PROFILE_ANNOTATION: &str = "fluxcd.controlplane.io/profile";
+/// Value of [`RECONCILE_ANNOTATION`] and [`PRUNE`] (any case) that switches the thing off.
+pub const DISABLED: &str = "disabled";
+pub const ENABLED: &str = "enabled";
+
+/// Request tokens, shared with Flux's own kinds.
+pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
+pub const FORCE_AT_ANNOTATION: &str = "reconcile.fluxcd.io/forceAt";
+
+/// Keys that keep kustomize-controller away from what the operator applies.
+pub const KUSTOMIZE_SSA_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/ssa";
+pub const KUSTOMIZE_PRUNE_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/prune";
+pub const SHARDING_ROLE: &str = "sharding.fluxcd.io/role";
+pub const SHARDING_KEY: &str = "sharding.fluxcd.io/key";
+
+/// Kubernetes' recommended labels.
+pub const PART_OF_LABEL: &str = "app.kubernetes.io/part-of";
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+pub const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
+pub const VERSION_LABEL: &str = "app.kubernetes.io/version";
+pub const NAME_LABEL: &str = "app.kubernetes.io/name";
+
+/// Condition types.
+pub mod condition {
+    pub const READY: &str = "Ready";
+    pub const RECONCILING: &str = "Reconciling";
+    pub const STALLED: &str = "Stalled";
+}
+
+/// Reasons of conditions and events.
+pub mod reason {
+    pub const PROGRESSING: &str = "Progressing";
+    pub const PROGRESSING_WITH_RETRY: &str = "ProgressingWithRetry";
+    pub const RECONCILIATION_SUCCEEDED: &str = "ReconciliationSucceeded";
+    pub const RECONCILIATION_FAILED: &str = "ReconciliationFailed";
+    pub const RECONCILIATION_DISABLED: &str = "ReconciliationDisabled";
+    pub const BUILD_FAILED: &str = "BuildFailed";
+    pub const ARTIFACT_FAILED: &str = "ArtifactFailed";
+    pub const HEALTH_CHECK_FAILED: &str = "HealthCheckFailed";
+    pub const HEALTH_CHECK_CANCELED: &str = "HealthCheckCanceled";
+    pub const OUTDATED_VERSION: &str = "OutdatedVersion";
+}

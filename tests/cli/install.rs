@@ -1,0 +1,75 @@
+//! install.sh, with archives made here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sha2::{Digest, Sha256};
+
+fn archive(folder: &Path, program: &str) -> (PathBuf, String) {
+    let mut bytes = Vec::new();
+    {
+        let gzip = flate2::write::GzEncoder::new(&mut bytes, flate2::Compression::fast());
+        let mut tar = tar::Builder::new(gzip);
+        for (name, content) in [("release/flux-operator", program), ("release/man/flux-operator.1", ".TH X 1\n")] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(0o755);
+            header.set_cksum();
+            tar.append_data(&mut header, name, content.as_bytes()).expect("added");
+        }
+        tar.into_inner().expect("tar ends").finish().expect("gzip ends");
+    }
+    let path = folder.join("release.tar.gz");
+    std::fs::write(&path, &bytes).expect("written");
+    (path, hex::encode(Sha256::digest(&bytes)))
+}
+
+fn install(arguments: &[&str]) -> Output {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh");
+    Command::new("sh").arg(script).args(arguments).output().expect("sh runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn an_archive_with_the_right_checksum_is_installed_with_its_man_pages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (archive, sum) = archive(folder.path(), "#!/bin/sh\necho it works\n");
+    let sum_file = folder.path().join("release.tar.gz.sha256");
+    std::fs::write(&sum_file, format!("{sum}  release.tar.gz\n")).expect("written");
+    let to = folder.path().join("bin");
+    for checksum in [sum.as_str(), sum_file.to_str().expect("UTF-8")] {
+        let (archive, to) = (archive.to_str().expect("UTF-8"), to.to_str().expect("UTF-8"));
+        let output = install(&["--archive", archive, "--checksum", checksum, "--to", to]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let program = Command::new(format!("{to}/flux-operator")).output().expect("runs");
+        assert_eq!(program.stdout, b"it works\n");
+        assert!(folder.path().join("share/man/man1/flux-operator.1").is_file());
+    }
+}
+
+#[test]
+fn a_wrong_checksum_installs_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (archive, sum) = archive(folder.path(), "#!/bin/sh\n");
+    let wrong = if sum.starts_with('0') { sum.replacen('0', "1", 1) } else { format!("0{}", &sum[1..]) };
+    let to = folder.path().join("bin");
+    let (archive, goal) = (archive.to_str().expect("UTF-8"), to.to_str().expect("UTF-8"));
+    let output = install(&["--archive", archive, "--checksum", &wrong, "--to", goal]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing was installed"), "{}", text(&output.stderr));
+    assert!(!to.exists());
+}
+
+#[test]
+fn an_archive_without_checksum_or_program_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (archive, _) = archive(folder.path(), "x");
+    let output = install(&["--archive", archive.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--archive needs --checksum"));
+    assert_eq!(install(&["--bogus"]).status.code(), Some(2));
+    assert_eq!(install(&["--archive", "/nonexistent.tar.gz", "--checksum", &"a".repeat(64)]).status.code(), Some(1));
+}

@@ -1,0 +1,9 @@
+//! The built binary as a user runs it: arguments in, exit code, stdout and stderr out. No cluster, no network.
+//!
+//! One module per command; `support` runs the binary in a clean environment of its own.
+
+mod artifacts;
+mod habits;
+mod install;
+mod support;
+mod usage;
