@@ -18,6 +18,22 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
+    const fn known(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+        namespaced: bool,
+    ) -> Self {
+        ResourceType {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+            plural: Cow::Borrowed(plural),
+            namespaced,
+        }
+    }
+
     /// A namespaced kind known at compile time.
     pub const fn namespaced(
         group: &'static str,
@@ -25,18 +41,12 @@ impl ResourceType {
         kind: &'static str,
         plural: &'static str,
     ) -> Self {
-        ResourceType {
-            group: Cow::Borrowed(group),
-            version: Cow::Borrowed(version),
-            kind: Cow::Borrowed(kind),
-            plural: Cow::Borrowed(plural),
-            namespaced: true,
-        }
+        Self::known(group, version, kind, plural, true)
     }
 
     /// A cluster-scoped kind known at compile time.
     pub const fn cluster(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
-        ResourceType { namespaced: false, ..Self::namespaced(group, version, kind, plural) }
+        Self::known(group, version, kind, plural, false)
     }
 
     /// `group/version`, or the version alone for the core group.
