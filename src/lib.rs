@@ -7,4 +7,6 @@
 pub mod api;
 pub mod distribution;
 pub mod go_duration;
+pub mod reconcile;
 pub mod version_range;
+pub mod yaml;
