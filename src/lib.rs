@@ -6,4 +6,6 @@
 
 pub mod api;
 pub mod go_duration;
+pub mod kustomize;
 pub mod version_range;
+pub mod yaml;
