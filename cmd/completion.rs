@@ -29,6 +29,7 @@ pub enum CompletionShell {
     Fish,
     Powershell,
     Elvish,
+    Nushell,
 }
 
 impl CompletionShell {
@@ -40,23 +41,30 @@ impl CompletionShell {
             CompletionShell::Fish => "flux-operator.fish",
             CompletionShell::Powershell => "_flux-operator.ps1",
             CompletionShell::Elvish => "flux-operator.elv",
+            CompletionShell::Nushell => "flux-operator.nu",
         }
     }
 
     /// Writes the registration script.
     pub fn script(self) -> Result<Vec<u8>, CliError> {
         use clap_complete::env::{Bash, Elvish, Fish, Powershell, Zsh};
+        use clap_complete_nushell::Nushell;
+        let name = "flux-operator";
+        let mut script = Vec::new();
         let completer: &dyn EnvCompleter = match self {
             CompletionShell::Bash => &Bash,
             CompletionShell::Zsh => &Zsh,
             CompletionShell::Fish => &Fish,
             CompletionShell::Powershell => &Powershell,
             CompletionShell::Elvish => &Elvish,
+            // Nushell cannot ask the binary; its script lists commands and flags, not live names.
+            CompletionShell::Nushell => {
+                clap_complete::generate(Nushell, &mut Cli::command(), name, &mut script);
+                return Ok(script);
+            }
         };
-        let name = Cli::command().get_name().to_owned();
-        let mut script = Vec::new();
         completer
-            .write_registration("COMPLETE", &name, &name, &name, &mut script)
+            .write_registration("COMPLETE", name, name, name, &mut script)
             .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
         Ok(script)
     }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use flux_operator::go_duration;
 
 use super::environment;
 
@@ -122,34 +123,11 @@ impl FromStr for DurationArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a duration: write 90s, 5m, 1h30m, or a number of seconds");
-        let mut rest = text.trim();
-        if rest.is_empty() {
-            return Err(wrong());
-        }
-        if let Ok(seconds) = rest.parse::<f64>() {
+        if let Ok(seconds) = text.parse::<f64>() {
             return Duration::try_from_secs_f64(seconds).map(DurationArg).map_err(|_| wrong());
         }
-        let mut total = Duration::ZERO;
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-            let (number, tail) = rest.split_at(digits);
-            let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-            let (unit, tail) = tail.split_at(end);
-            let unit_seconds = match unit {
-                "ms" => 0.001,
-                "s" => 1.0,
-                "m" => 60.0,
-                "h" => 3600.0,
-                _ => return Err(wrong()),
-            };
-            let number: f64 = number.parse().map_err(|_| wrong())?;
-            total = Duration::try_from_secs_f64(number * unit_seconds)
-                .ok()
-                .and_then(|part| total.checked_add(part))
-                .ok_or_else(wrong)?;
-            rest = tail;
-        }
-        Ok(DurationArg(total))
+        let duration = go_duration::parse(text).map_err(|_| wrong())?;
+        Duration::try_from(duration).map(DurationArg).map_err(|_| wrong())
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
+mod artifacts;
+mod habits;
 mod install;
 mod support;
 mod usage;
