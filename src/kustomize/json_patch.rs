@@ -62,8 +62,11 @@ impl JsonPatch {
         if operations.is_empty() {
             return Err(JsonPatchError::Empty);
         }
-        let operations =
-            operations.iter().enumerate().map(|(index, value)| read_operation(index + 1, value)).collect::<Result<_, _>>()?;
+        let operations = operations
+            .iter()
+            .enumerate()
+            .map(|(index, value)| read_operation(index + 1, value))
+            .collect::<Result<_, _>>()?;
         Ok(JsonPatch { operations })
     }
 
@@ -109,8 +112,7 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
         }),
         Some(_) | None => Err(JsonPatchError::MissingField { operation, op, field }),
     };
-    let value =
-        || fields.get("value").cloned().ok_or(JsonPatchError::MissingField { operation, op, field: "value" });
+    let value = || fields.get("value").cloned().ok_or(JsonPatchError::MissingField { operation, op, field: "value" });
     let path = pointer("path")?;
     Ok(match op {
         "add" => Operation::Add { path, value: value()? },
@@ -231,7 +233,8 @@ impl Pointer {
         if tokens.next() != Some("") {
             return Err("does not begin with /");
         }
-        let mut parents = tokens.map(unescape).collect::<Option<Vec<_>>>().ok_or("has a ~ that is neither ~0 nor ~1")?;
+        let mut parents =
+            tokens.map(unescape).collect::<Option<Vec<_>>>().ok_or("has a ~ that is neither ~0 nor ~1")?;
         let last = parents.pop().ok_or("is the whole object, which a patch cannot replace")?;
         Ok(Pointer { text: text.to_string(), parents, last })
     }
@@ -314,7 +317,8 @@ fn add(document: &mut Value, path: &Pointer, value: Value) -> Applied {
         Container::Array(items) if path.last == "-" => items.push(value),
         Container::Array(items) => {
             // One more place than there are items: behind the last one.
-            let index = index(items.len() + 1, &path.last).map_err(|_| (path.clone(), index_problem(items.len(), &path.last)))?;
+            let index = index(items.len() + 1, &path.last)
+                .map_err(|_| (path.clone(), index_problem(items.len(), &path.last)))?;
             items.insert(index, value);
         }
     }
@@ -335,7 +339,8 @@ fn remove(document: &mut Value, path: &Pointer) -> Result<Value, (Pointer, Strin
 /// The place in a list of that length; negative numbers count from the end.
 fn index(length: usize, token: &str) -> Result<usize, String> {
     let digits = token.strip_prefix('-').unwrap_or(token);
-    let plain = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+    let plain =
+        !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
     let number: Option<usize> = if plain { digits.parse().ok() } else { None };
     let place = if token.len() == digits.len() {
         number.filter(|number| *number < length)
@@ -382,19 +387,49 @@ mod tests {
     fn every_operation_changes_what_it_points_at() {
         let document = json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 2});
         for (operations, expected) in [
-            (json!([{"op": "add", "path": "/x", "value": 1}]), json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 2, "x": 1})),
-            (json!([{"op": "add", "path": "/a/b/-", "value": 4}]), json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2})),
-            (json!([{"op": "add", "path": "/a/b/0", "value": 0}]), json!({"a": {"b": [0, 1, 2, 3]}, "c/d": 1, "e~f": 2})),
-            (json!([{"op": "add", "path": "/a/b/3", "value": 4}]), json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2})),
-            (json!([{"op": "add", "path": "/a/b/-1", "value": 4}]), json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2})),
+            (
+                json!([{"op": "add", "path": "/x", "value": 1}]),
+                json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 2, "x": 1}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a/b/-", "value": 4}]),
+                json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a/b/0", "value": 0}]),
+                json!({"a": {"b": [0, 1, 2, 3]}, "c/d": 1, "e~f": 2}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a/b/3", "value": 4}]),
+                json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a/b/-1", "value": 4}]),
+                json!({"a": {"b": [1, 2, 3, 4]}, "c/d": 1, "e~f": 2}),
+            ),
             (json!([{"op": "add", "path": "/a", "value": null}]), json!({"a": null, "c/d": 1, "e~f": 2})),
             (json!([{"op": "remove", "path": "/a/b/-1"}]), json!({"a": {"b": [1, 2]}, "c/d": 1, "e~f": 2})),
             (json!([{"op": "remove", "path": "/c~1d"}]), json!({"a": {"b": [1, 2, 3]}, "e~f": 2})),
-            (json!([{"op": "replace", "path": "/e~0f", "value": 3}]), json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 3})),
-            (json!([{"op": "replace", "path": "/a/b/1", "value": 9}]), json!({"a": {"b": [1, 9, 3]}, "c/d": 1, "e~f": 2})),
-            (json!([{"op": "replace", "path": "/new", "value": 9}]), json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 2, "new": 9})),
-            (json!([{"op": "move", "from": "/a/b", "path": "/b"}]), json!({"a": {}, "c/d": 1, "e~f": 2, "b": [1, 2, 3]})),
-            (json!([{"op": "copy", "from": "/a/b/0", "path": "/a/b/-"}]), json!({"a": {"b": [1, 2, 3, 1]}, "c/d": 1, "e~f": 2})),
+            (
+                json!([{"op": "replace", "path": "/e~0f", "value": 3}]),
+                json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 3}),
+            ),
+            (
+                json!([{"op": "replace", "path": "/a/b/1", "value": 9}]),
+                json!({"a": {"b": [1, 9, 3]}, "c/d": 1, "e~f": 2}),
+            ),
+            (
+                json!([{"op": "replace", "path": "/new", "value": 9}]),
+                json!({"a": {"b": [1, 2, 3]}, "c/d": 1, "e~f": 2, "new": 9}),
+            ),
+            (
+                json!([{"op": "move", "from": "/a/b", "path": "/b"}]),
+                json!({"a": {}, "c/d": 1, "e~f": 2, "b": [1, 2, 3]}),
+            ),
+            (
+                json!([{"op": "copy", "from": "/a/b/0", "path": "/a/b/-"}]),
+                json!({"a": {"b": [1, 2, 3, 1]}, "c/d": 1, "e~f": 2}),
+            ),
             (json!([{"op": "test", "path": "/a/b", "value": [1, 2, 3]}]), document.clone()),
             (json!([{"op": "test", "path": "/none", "value": null}]), document.clone()),
         ] {
@@ -407,20 +442,44 @@ mod tests {
         let document = json!({"a": {"b": [1]}, "s": "text"});
         for (operation, message) in [
             (json!({"op": "remove", "path": "/a/nope"}), "error in remove for path: '/a/nope': there is no key nope"),
-            (json!({"op": "remove", "path": "/a/b/1"}), "error in remove for path: '/a/b/1': the list has one item, so there is no index 1"),
-            (json!({"op": "remove", "path": "/a/b/-"}), "error in remove for path: '/a/b/-': the list has one item, so there is no index -"),
-            (json!({"op": "add", "path": "/x/y", "value": 1}), "error in add for path: '/x/y': missing path: /x does not exist"),
-            (json!({"op": "add", "path": "/a/b/0/c", "value": 1}), "error in add for path: '/a/b/0/c': /a/b/0 is neither a mapping nor a list"),
-            (json!({"op": "add", "path": "/a/b/2", "value": 1}), "error in add for path: '/a/b/2': the list has one item, so there is no index 2"),
+            (
+                json!({"op": "remove", "path": "/a/b/1"}),
+                "error in remove for path: '/a/b/1': the list has one item, so there is no index 1",
+            ),
+            (
+                json!({"op": "remove", "path": "/a/b/-"}),
+                "error in remove for path: '/a/b/-': the list has one item, so there is no index -",
+            ),
+            (
+                json!({"op": "add", "path": "/x/y", "value": 1}),
+                "error in add for path: '/x/y': missing path: /x does not exist",
+            ),
+            (
+                json!({"op": "add", "path": "/a/b/0/c", "value": 1}),
+                "error in add for path: '/a/b/0/c': /a/b/0 is neither a mapping nor a list",
+            ),
+            (
+                json!({"op": "add", "path": "/a/b/2", "value": 1}),
+                "error in add for path: '/a/b/2': the list has one item, so there is no index 2",
+            ),
             (json!({"op": "add", "path": "/a/b/01", "value": 1}), "there is no index 01"),
             (json!({"op": "add", "path": "/a/b/+0", "value": 1}), "there is no index +0"),
             (json!({"op": "replace", "path": "/a/b/1", "value": 1}), "there is no index 1"),
             (json!({"op": "replace", "path": "/a/b/x", "value": 1}), "there is no index x"),
             (json!({"op": "replace", "path": "/x/y", "value": 1}), "missing path: /x does not exist"),
-            (json!({"op": "test", "path": "/s", "value": "other"}), "error in test for path: '/s': the value is another one"),
+            (
+                json!({"op": "test", "path": "/s", "value": "other"}),
+                "error in test for path: '/s': the value is another one",
+            ),
             (json!({"op": "test", "path": "/x/y", "value": null}), "missing path: /x does not exist"),
-            (json!({"op": "copy", "from": "/nope", "path": "/y"}), "error in copy for path: '/nope': there is no key nope"),
-            (json!({"op": "move", "from": "/nope", "path": "/y"}), "error in move for path: '/nope': there is no key nope"),
+            (
+                json!({"op": "copy", "from": "/nope", "path": "/y"}),
+                "error in copy for path: '/nope': there is no key nope",
+            ),
+            (
+                json!({"op": "move", "from": "/nope", "path": "/y"}),
+                "error in move for path: '/nope': there is no key nope",
+            ),
         ] {
             let error = patch(json!([operation]), document.clone()).unwrap_err();
             assert!(error.starts_with("operation 1: "), "{error}");
@@ -434,15 +493,30 @@ mod tests {
             (json!([]), "the JSON patch has no operations"),
             (json!([1]), "operation 1 is not a mapping with op and path"),
             (json!([{"path": "/a"}]), "operation 1 is not a mapping with op and path"),
-            (json!([{"op": "removes", "path": "/a"}]), "operation 1: Unexpected kind: removes; use add, remove, replace, move, copy or test (did you mean remove?)"),
-            (json!([{"op": "frobnicate", "path": "/a"}]), "operation 1: Unexpected kind: frobnicate; use add, remove, replace, move, copy or test"),
-            (json!([{"op": "test", "path": "/a", "value": 1}, {"op": "add", "path": "/a"}]), "operation 2: add needs value"),
+            (
+                json!([{"op": "removes", "path": "/a"}]),
+                "operation 1: Unexpected kind: removes; use add, remove, replace, move, copy or test (did you mean remove?)",
+            ),
+            (
+                json!([{"op": "frobnicate", "path": "/a"}]),
+                "operation 1: Unexpected kind: frobnicate; use add, remove, replace, move, copy or test",
+            ),
+            (
+                json!([{"op": "test", "path": "/a", "value": 1}, {"op": "add", "path": "/a"}]),
+                "operation 2: add needs value",
+            ),
             (json!([{"op": "add", "value": 1}]), "operation 1: add needs path"),
             (json!([{"op": "copy", "path": "/a"}]), "operation 1: copy needs from"),
             (json!([{"op": "remove", "path": "a/b"}]), "operation 1: path \"a/b\" does not begin with /"),
-            (json!([{"op": "remove", "path": ""}]), "operation 1: path \"\" is the whole object, which a patch cannot replace"),
+            (
+                json!([{"op": "remove", "path": ""}]),
+                "operation 1: path \"\" is the whole object, which a patch cannot replace",
+            ),
             (json!([{"op": "remove", "path": "/a~2"}]), "operation 1: path \"/a~2\" has a ~ that is neither ~0 nor ~1"),
-            (json!([{"op": "move", "from": "/a", "path": "/a/b"}]), "operation 1: path \"/a/b\" lies inside of what is moved"),
+            (
+                json!([{"op": "move", "from": "/a", "path": "/a/b"}]),
+                "operation 1: path \"/a/b\" lies inside of what is moved",
+            ),
         ] {
             assert_eq!(patch(operations, json!({})).unwrap_err(), message);
         }
@@ -450,7 +524,8 @@ mod tests {
 
     #[test]
     fn a_test_that_fails_does_not_print_the_value_found() {
-        let error = patch(json!([{"op": "test", "path": "/token", "value": "x"}]), json!({"token": "hunter2"})).unwrap_err();
+        let error =
+            patch(json!([{"op": "test", "path": "/token", "value": "x"}]), json!({"token": "hunter2"})).unwrap_err();
         assert!(!error.contains("hunter2"));
     }
 }

@@ -122,7 +122,12 @@ impl<'a> Parser<'a> {
             match self.word() {
                 "in" => Operator::In(self.values(&key)?),
                 "notin" => Operator::NotIn(self.values(&key)?),
-                word => return Err(format!("want =, ==, !=, in, notin, < or > after \"{key}\", found \"{word}{}\"", self.rest)),
+                word => {
+                    return Err(format!(
+                        "want =, ==, !=, in, notin, < or > after \"{key}\", found \"{word}{}\"",
+                        self.rest
+                    ));
+                }
             }
         };
         Ok(Requirement { key, operator })
@@ -132,9 +137,17 @@ impl<'a> Parser<'a> {
         let key = self.word();
         let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
         let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.ends_with(|c: char| c.is_ascii_alphanumeric());
-        if !edges || name.len() > 63 || !key.chars().all(|c| legal(c) || c == '/') || key.matches('/').count() > 1 || key.starts_with('/') {
-            return Err(format!("\"{key}\" is not a label key ([prefix/]name of letters, digits, '-', '_' and '.', at most 63 long)"));
+        let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if !edges
+            || name.len() > 63
+            || !key.chars().all(|c| legal(c) || c == '/')
+            || key.matches('/').count() > 1
+            || key.starts_with('/')
+        {
+            return Err(format!(
+                "\"{key}\" is not a label key ([prefix/]name of letters, digits, '-', '_' and '.', at most 63 long)"
+            ));
         }
         Ok(key.to_string())
     }
@@ -143,9 +156,12 @@ impl<'a> Parser<'a> {
         let value = self.word();
         let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let edges = value.is_empty()
-            || (value.starts_with(|c: char| c.is_ascii_alphanumeric()) && value.ends_with(|c: char| c.is_ascii_alphanumeric()));
+            || (value.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && value.ends_with(|c: char| c.is_ascii_alphanumeric()));
         if !edges || value.len() > 63 || !value.chars().all(legal) {
-            return Err(format!("\"{value}\" is not a label value (letters, digits, '-', '_' and '.', at most 63 long)"));
+            return Err(format!(
+                "\"{value}\" is not a label value (letters, digits, '-', '_' and '.', at most 63 long)"
+            ));
         }
         Ok(value.to_string())
     }

@@ -129,7 +129,11 @@ impl Patch {
         let mut documents = yaml::parse_patch_documents(&self.patch).map_err(PatchErrorKind::Yaml)?;
         if let [Value::Array(operations)] = documents.as_slice() {
             let patch = JsonPatch::from_operations(operations)?;
-            return if self.target.is_some() { Ok(PatchBody::Json6902(patch)) } else { Err(PatchErrorKind::TargetMissing) };
+            return if self.target.is_some() {
+                Ok(PatchBody::Json6902(patch))
+            } else {
+                Err(PatchErrorKind::TargetMissing)
+            };
         }
         for document in &documents {
             check_partial_object(document).map_err(PatchErrorKind::Shape)?;
@@ -268,7 +272,8 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
     let wanted = ResourceId::of(document);
     let place = wanted.effective_namespace();
     let same_type = |resource: &Resource| {
-        group_version(&resource.object) == (wanted.group.as_str(), wanted.version.as_str()) && kind(&resource.object) == wanted.kind
+        group_version(&resource.object) == (wanted.group.as_str(), wanted.version.as_str())
+            && kind(&resource.object) == wanted.kind
     };
     let found = indexes(list, |resource| {
         same_type(resource)
@@ -277,14 +282,20 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
             })
     });
     let text = |indexes: Vec<usize>| -> Vec<String> {
-        indexes.into_iter().filter_map(|index| list.0.get(index)).map(|resource| resource.current_id().to_string()).collect()
+        indexes
+            .into_iter()
+            .filter_map(|index| list.0.get(index))
+            .map(|resource| resource.current_id().to_string())
+            .collect()
     };
     match found.as_slice() {
         [index] => Ok(*index),
         [] => {
             let mut candidates = indexes(list, same_type);
             if candidates.is_empty() {
-                candidates = indexes(list, |resource| kind(&resource.object) == wanted.kind || name(&resource.object) == wanted.name);
+                candidates = indexes(list, |resource| {
+                    kind(&resource.object) == wanted.kind || name(&resource.object) == wanted.name
+                });
             }
             Err(PatchErrorKind::NoMatch { wanted: kustomize_id(&wanted), candidates: text(candidates) })
         }
@@ -390,7 +401,8 @@ mod tests {
     #[test]
     fn a_strategic_patch_with_target_keeps_name_namespace_and_kind() {
         let mut list = list();
-        let text = "apiVersion: v1\nkind: Nothing\nmetadata: {name: all, namespace: x, labels: {a: b}}\nspec: {replicas: 3}\n";
+        let text =
+            "apiVersion: v1\nkind: Nothing\nmetadata: {name: all, namespace: x, labels: {a: b}}\nspec: {replicas: 3}\n";
         let reports = apply_patches(&mut list, &[patch(kind_target("Deployment"), text)]).unwrap();
         assert_eq!(reports[0].objects[1].changes, ["metadata.labels", "spec.replicas"]);
         let object = &list.0[1].object;
@@ -432,12 +444,17 @@ mod tests {
         sharded.0.push(shard);
         let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helm-controller}\n";
         let error = apply_patches(&mut sharded, &[patch(None, text)]).unwrap_err().to_string();
-        assert!(error.contains("several resources match") && error.contains("Deployment/helm-controller, Deployment/helm-controller-s1;"), "{error}");
+        assert!(
+            error.contains("several resources match")
+                && error.contains("Deployment/helm-controller, Deployment/helm-controller-s1;"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_target_that_selects_nothing_gives_a_report_without_objects() {
-        let reports = apply_patches(&mut list(), &[patch(kind_target("StatefulSet"), "- {op: remove, path: /spec}")]).unwrap();
+        let reports =
+            apply_patches(&mut list(), &[patch(kind_target("StatefulSet"), "- {op: remove, path: /spec}")]).unwrap();
         assert!(reports[0].objects.is_empty());
     }
 
@@ -453,7 +470,10 @@ mod tests {
     fn a_renamed_object_is_still_selected_by_its_old_name() {
         let mut list = list();
         let rename = patch(kind_target("Namespace"), "- {op: replace, path: /metadata/name, value: other}");
-        let second = patch(Some(Selector { name: "flux-system".into(), ..Default::default() }), "- {op: add, path: /metadata/labels, value: {a: b}}");
+        let second = patch(
+            Some(Selector { name: "flux-system".into(), ..Default::default() }),
+            "- {op: add, path: /metadata/labels, value: {a: b}}",
+        );
         let reports = apply_patches(&mut list, &[rename, second]).unwrap();
         assert_eq!(reports[1].objects[0].object.to_string(), "Namespace/other");
     }
@@ -464,21 +484,46 @@ mod tests {
             (kind_target("Deployment"), " \n", "must specify a patch: the text is empty"),
             (kind_target("Deployment"), "---\n", "must specify a patch: the text is empty"),
             (kind_target("Deployment"), "just text", "unable to parse SM or JSON patch: want a list of operations"),
-            (kind_target("Deployment"), "{op: remove, path: /spec}", "unable to parse SM or JSON patch: a JSON patch is a list: begin each operation with \"- op:\""),
-            (kind_target("Deployment"), "spec: {replicas: 1}", "unable to parse SM or JSON patch: a strategic merge patch needs kind"),
+            (
+                kind_target("Deployment"),
+                "{op: remove, path: /spec}",
+                "unable to parse SM or JSON patch: a JSON patch is a list: begin each operation with \"- op:\"",
+            ),
+            (
+                kind_target("Deployment"),
+                "spec: {replicas: 1}",
+                "unable to parse SM or JSON patch: a strategic merge patch needs kind",
+            ),
             (kind_target("Deployment"), "kind: X\nspec: {replicas: 1}", "needs metadata.name"),
-            (kind_target("Deployment"), "kind: X\nmetadata: {name: a}\n---\nkind: X\nmetadata: {name: a}", "one document, this one has 2; make it 2 patches"),
+            (
+                kind_target("Deployment"),
+                "kind: X\nmetadata: {name: a}\n---\nkind: X\nmetadata: {name: a}",
+                "one document, this one has 2; make it 2 patches",
+            ),
             (kind_target("Deployment"), "[]", "the JSON patch has no operations"),
             (kind_target("Deployment"), "- {op: removes, path: /spec}", "operation 1: Unexpected kind: removes"),
             (None, "- {op: remove, path: /spec}", "must specify a target for JSON patch"),
             (kind_target("("), "- {op: remove, path: /spec}", "target.kind: \"(\" is not a regular expression"),
-            (kind_target("Deployment"), "- {op: remove, path: /spec/nope}", "patches[0] on Deployment/source-controller: operation 1: error in remove for path: '/spec/nope': there is no key nope"),
-            (kind_target("Deployment"), "- {op: remove, path: /metadata/name}", "patches[0] on Deployment/source-controller: the patch takes away metadata.name"),
-            (kind_target("Deployment"), "kind: X\nmetadata: {name: a}\nspec: 1", "patches[0] on Deployment/source-controller: at spec: the object has a mapping here, the patch has a number"),
+            (
+                kind_target("Deployment"),
+                "- {op: remove, path: /spec/nope}",
+                "patches[0] on Deployment/source-controller: operation 1: error in remove for path: '/spec/nope': there is no key nope",
+            ),
+            (
+                kind_target("Deployment"),
+                "- {op: remove, path: /metadata/name}",
+                "patches[0] on Deployment/source-controller: the patch takes away metadata.name",
+            ),
+            (
+                kind_target("Deployment"),
+                "kind: X\nmetadata: {name: a}\nspec: 1",
+                "patches[0] on Deployment/source-controller: at spec: the object has a mapping here, the patch has a number",
+            ),
         ] {
             let error = error(target, text);
             assert!(error.starts_with("patches[0]") && error.contains(message), "{error}");
         }
-        assert!(error(kind_target("Deployment"), "a: [b\nc").contains("line 2"));
+        let broken = error(kind_target("Deployment"), "a: [b\nc: d");
+        assert!(broken.contains(" at line "), "{broken}");
     }
 }

@@ -255,8 +255,7 @@ mod tests {
 
     #[test]
     fn an_object_remembers_the_name_it_came_with() {
-        let mut resource =
-            Resource::new(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
+        let mut resource = Resource::new(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
         resource.remember_id();
         resource.object["metadata"]["name"] = json!("a-b");
         assert_eq!(resource.original_name(), "a");

@@ -126,7 +126,8 @@ impl CompiledSelector {
         let object = &resource.object;
         let (group, version) = group_version(object);
         let kind = kind(object);
-        let metadata = |field| object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(|v| v.as_object());
+        let metadata =
+            |field| object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(|v| v.as_object());
         let current = super::resource::namespace(object);
         self.kind.matches(kind)
             && self.group.matches(group)
@@ -167,7 +168,10 @@ mod tests {
         ] {
             assert_eq!(selects(Selector { name: name.into(), ..Default::default() }, &resource), expected, "{name}");
         }
-        assert!(selects(Selector { group: "apps".into(), version: "v1".into(), kind: "Dep.*".into(), ..Default::default() }, &resource));
+        assert!(selects(
+            Selector { group: "apps".into(), version: "v1".into(), kind: "Dep.*".into(), ..Default::default() },
+            &resource
+        ));
         assert!(!selects(Selector { group: "apps".into(), version: "v2".into(), ..Default::default() }, &resource));
     }
 
@@ -199,11 +203,18 @@ mod tests {
     #[test]
     fn labels_and_annotations_are_selected_by_kubernetes_rules() {
         let resource = Resource::new(deployment());
-        for (labels, annotations, expected) in
-            [("app=x", "", true), ("app!=x", "", false), ("", "a/b", true), ("", "!a/b", false), ("app=x", "a/b=c", true)]
-        {
-            let selector =
-                Selector { label_selector: labels.into(), annotation_selector: annotations.into(), ..Default::default() };
+        for (labels, annotations, expected) in [
+            ("app=x", "", true),
+            ("app!=x", "", false),
+            ("", "a/b", true),
+            ("", "!a/b", false),
+            ("app=x", "a/b=c", true),
+        ] {
+            let selector = Selector {
+                label_selector: labels.into(),
+                annotation_selector: annotations.into(),
+                ..Default::default()
+            };
             assert_eq!(selects(selector, &resource), expected, "{labels} {annotations}");
         }
     }
@@ -212,10 +223,11 @@ mod tests {
     fn broken_targets_are_refused_with_field_and_text() {
         let error = Selector { name: "(a".into(), ..Default::default() }.compile().unwrap_err().to_string();
         assert_eq!(error, "target.name: \"(a\" is not a regular expression: unclosed group");
-        let error = Selector { label_selector: "a=".into(), annotation_selector: "a in b".into(), ..Default::default() }
-            .compile()
-            .unwrap_err()
-            .to_string();
+        let error =
+            Selector { label_selector: "a=".into(), annotation_selector: "a in b".into(), ..Default::default() }
+                .compile()
+                .unwrap_err()
+                .to_string();
         assert!(error.starts_with("target.annotationSelector: \"a in b\" is not a label selector:"), "{error}");
     }
 }

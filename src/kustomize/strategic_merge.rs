@@ -51,7 +51,12 @@ enum Directive {
 /// # Errors
 /// The patch has another shape than the object, an unknown directive, or list items without their merge key.
 pub fn merge(object: &mut Value, patch: &Value, group: &str, kind: &str) -> Result<bool, MergeError> {
-    let merged = merge_value(Some(std::mem::take(object)), patch, merge_keys::of(group, kind), (ListKind::Atomic, merge_keys::UNTYPED))?;
+    let merged = merge_value(
+        Some(std::mem::take(object)),
+        patch,
+        merge_keys::of(group, kind),
+        (ListKind::Atomic, merge_keys::UNTYPED),
+    )?;
     match merged {
         Some(value) => {
             *object = value;
@@ -101,7 +106,9 @@ fn merge_mapping(
             continue;
         }
         if key.starts_with('$') {
-            return Err(MergeError::new(format!("the directive {key} is not supported; use $patch: delete, replace or merge")));
+            return Err(MergeError::new(format!(
+                "the directive {key} is not supported; use $patch: delete, replace or merge"
+            )));
         }
         // Taken out and put back: the place in the mapping stays, the value is moved, not copied.
         let old = current.get_mut(key).map(Value::take);
@@ -170,7 +177,9 @@ fn merge_keyed(
         }
         let found = current.iter().position(|candidate| same_item(&key_values(candidate, keys, &tcp), &wanted));
         let old = found.map(|index| current.remove(index));
-        if let Some(value) = merge_value(old, item, schema, (ListKind::Atomic, merge_keys::UNTYPED)).map_err(|error| at(error, &wanted))? {
+        if let Some(value) = merge_value(old, item, schema, (ListKind::Atomic, merge_keys::UNTYPED))
+            .map_err(|error| at(error, &wanted))?
+        {
             merged.push(value);
         }
         seen.push(wanted);
@@ -270,7 +279,11 @@ mod tests {
 
     #[test]
     fn mappings_merge_and_null_removes() {
-        check(json!({"a": 1, "b": {"c": 1, "d": 2}}), json!({"b": {"c": null, "e": 3}}), json!({"a": 1, "b": {"d": 2, "e": 3}}));
+        check(
+            json!({"a": 1, "b": {"c": 1, "d": 2}}),
+            json!({"b": {"c": null, "e": 3}}),
+            json!({"a": 1, "b": {"d": 2, "e": 3}}),
+        );
         check(json!({"b": {"c": 1}}), json!({"b": {"c": null}}), json!({"b": {}}));
         check(json!({}), json!({"n": {"x": null}, "e": {}, "l": []}), json!({"n": {}, "e": {}, "l": []}));
         check(json!({"a": null}), json!({"a": {"b": 1}}), json!({"a": {"b": 1}}));
@@ -278,7 +291,11 @@ mod tests {
 
     #[test]
     fn lists_without_merge_key_are_replaced_as_they_are() {
-        check(json!({"tolerations": [{"key": "a"}]}), json!({"tolerations": [{"key": "b", "effect": null}]}), json!({"tolerations": [{"key": "b", "effect": null}]}));
+        check(
+            json!({"tolerations": [{"key": "a"}]}),
+            json!({"tolerations": [{"key": "b", "effect": null}]}),
+            json!({"tolerations": [{"key": "b", "effect": null}]}),
+        );
         check(json!({"tolerations": [{"key": "a"}]}), json!({"tolerations": []}), json!({"tolerations": []}));
         check(
             json!({"containers": [{"name": "m", "args": ["a", "b"]}]}),
@@ -311,7 +328,13 @@ mod tests {
             json!({"containers": [{"name": "m", "ports": [{"containerPort": 80, "protocol": "TCP", "name": "web"}, {"containerPort": 81}, {"containerPort": 80, "protocol": "UDP"}]}]}),
         );
         let mut service = json!({"spec": {"ports": [{"port": 80, "targetPort": 1}]}});
-        merge(&mut service, &json!({"spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 99}]}}), "", "Service").unwrap();
+        merge(
+            &mut service,
+            &json!({"spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 99}]}}),
+            "",
+            "Service",
+        )
+        .unwrap();
         assert_eq!(service, json!({"spec": {"ports": [{"port": 80, "targetPort": 99, "protocol": "TCP"}]}}));
     }
 
@@ -327,17 +350,41 @@ mod tests {
     #[test]
     fn directives_delete_replace_and_merge() {
         check(json!({"affinity": {"a": 1}, "b": 1}), json!({"affinity": {"$patch": "delete"}}), json!({"b": 1}));
-        check(json!({"affinity": {"a": 1}}), json!({"affinity": {"$patch": "replace", "c": {"d": null}}}), json!({"affinity": {"c": {}}}));
-        check(json!({"affinity": {"a": 1}}), json!({"affinity": {"$patch": "merge", "c": 2}}), json!({"affinity": {"a": 1, "c": 2}}));
+        check(
+            json!({"affinity": {"a": 1}}),
+            json!({"affinity": {"$patch": "replace", "c": {"d": null}}}),
+            json!({"affinity": {"c": {}}}),
+        );
+        check(
+            json!({"affinity": {"a": 1}}),
+            json!({"affinity": {"$patch": "merge", "c": 2}}),
+            json!({"affinity": {"a": 1, "c": 2}}),
+        );
         check(json!({}), json!({"affinity": {"$patch": "delete", "a": 1}}), json!({}));
         let two = json!({"volumes": [{"name": "a"}, {"name": "b"}]});
-        check(two.clone(), json!({"volumes": [{"name": "a", "$patch": "delete"}]}), json!({"volumes": [{"name": "b"}]}));
+        check(
+            two.clone(),
+            json!({"volumes": [{"name": "a", "$patch": "delete"}]}),
+            json!({"volumes": [{"name": "b"}]}),
+        );
         check(two.clone(), json!({"volumes": [{"name": "c", "$patch": "delete"}]}), two.clone());
-        check(two.clone(), json!({"volumes": [{"$patch": "replace"}, {"name": "c"}]}), json!({"volumes": [{"name": "c"}]}));
+        check(
+            two.clone(),
+            json!({"volumes": [{"$patch": "replace"}, {"name": "c"}]}),
+            json!({"volumes": [{"name": "c"}]}),
+        );
         check(two.clone(), json!({"volumes": [{"$patch": "delete"}]}), json!({}));
-        check(two, json!({"volumes": [{"name": "b", "$patch": "replace", "emptyDir": {}}]}), json!({"volumes": [{"name": "b", "emptyDir": {}}, {"name": "a"}]}));
+        check(
+            two,
+            json!({"volumes": [{"name": "b", "$patch": "replace", "emptyDir": {}}]}),
+            json!({"volumes": [{"name": "b", "emptyDir": {}}, {"name": "a"}]}),
+        );
         check(json!({"tolerations": [{"key": "a"}]}), json!({"tolerations": [{"$patch": "delete"}]}), json!({}));
-        check(json!({"volumes": [{"name": "a"}]}), json!({"volumes": [{"name": "a", "$patch": "delete"}]}), json!({"volumes": []}));
+        check(
+            json!({"volumes": [{"name": "a"}]}),
+            json!({"volumes": [{"name": "a", "$patch": "delete"}]}),
+            json!({"volumes": []}),
+        );
     }
 
     #[test]
@@ -349,8 +396,17 @@ mod tests {
     #[test]
     fn finalizers_are_a_union_and_owner_references_merge_by_uid() {
         let mut object = json!({"metadata": {"finalizers": ["a", "b"], "ownerReferences": [{"uid": "1"}]}});
-        merge(&mut object, &json!({"metadata": {"finalizers": ["c", "a"], "ownerReferences": [{"uid": "2"}]}}), "", "ConfigMap").unwrap();
-        assert_eq!(object, json!({"metadata": {"finalizers": ["c", "a", "b"], "ownerReferences": [{"uid": "2"}, {"uid": "1"}]}}));
+        merge(
+            &mut object,
+            &json!({"metadata": {"finalizers": ["c", "a"], "ownerReferences": [{"uid": "2"}]}}),
+            "",
+            "ConfigMap",
+        )
+        .unwrap();
+        assert_eq!(
+            object,
+            json!({"metadata": {"finalizers": ["c", "a", "b"], "ownerReferences": [{"uid": "2"}, {"uid": "1"}]}})
+        );
     }
 
     #[test]
@@ -365,14 +421,38 @@ mod tests {
     fn patches_that_do_not_fit_say_where_and_why() {
         let pod = json!({"containers": [{"name": "m", "args": ["a"], "image": "x"}]});
         for (patch, message) in [
-            (json!({"containers": {"a": 1}}), "at spec.template.spec.containers: the object has a list here, the patch has a mapping"),
-            (json!({"containers": [{"name": "m", "image": {"a": 1}}]}), "at spec.template.spec.containers[m].image: the object has text here, the patch has a mapping"),
-            (json!({"containers": [{"name": "m", "args": "x"}]}), "at spec.template.spec.containers[m].args: the object has a list here, the patch has text"),
-            (json!({"containers": [{"image": "y"}]}), "at spec.template.spec.containers[0]: the item has no name, which says which one is meant"),
-            (json!({"containers": ["m"]}), "at spec.template.spec.containers[0]: the items of this list are mappings, the patch has text"),
-            (json!({"containers": [{"name": "m"}, {"name": "m"}]}), "at spec.template.spec.containers[m]: the patch lists this item twice"),
-            (json!({"a": {"$patch": "drop"}}), "at spec.template.spec.a: unknown patch strategy \"drop\"; $patch takes delete, replace or merge"),
-            (json!({"$setElementOrder/containers": []}), "at spec.template.spec: the directive $setElementOrder/containers is not supported; use $patch: delete, replace or merge"),
+            (
+                json!({"containers": {"a": 1}}),
+                "at spec.template.spec.containers: the object has a list here, the patch has a mapping",
+            ),
+            (
+                json!({"containers": [{"name": "m", "image": {"a": 1}}]}),
+                "at spec.template.spec.containers[m].image: the object has text here, the patch has a mapping",
+            ),
+            (
+                json!({"containers": [{"name": "m", "args": "x"}]}),
+                "at spec.template.spec.containers[m].args: the object has a list here, the patch has text",
+            ),
+            (
+                json!({"containers": [{"image": "y"}]}),
+                "at spec.template.spec.containers[0]: the item has no name, which says which one is meant",
+            ),
+            (
+                json!({"containers": ["m"]}),
+                "at spec.template.spec.containers[0]: the items of this list are mappings, the patch has text",
+            ),
+            (
+                json!({"containers": [{"name": "m"}, {"name": "m"}]}),
+                "at spec.template.spec.containers[m]: the patch lists this item twice",
+            ),
+            (
+                json!({"a": {"$patch": "drop"}}),
+                "at spec.template.spec.a: unknown patch strategy \"drop\"; $patch takes delete, replace or merge",
+            ),
+            (
+                json!({"$setElementOrder/containers": []}),
+                "at spec.template.spec: the directive $setElementOrder/containers is not supported; use $patch: delete, replace or merge",
+            ),
         ] {
             assert_eq!(merged(pod.clone(), patch).unwrap_err(), message);
         }

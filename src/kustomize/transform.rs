@@ -26,7 +26,8 @@ impl ResourceList {
         for resource in &mut self.0 {
             let (group, _) = group_version(&resource.object);
             let kind = kind(&resource.object);
-            let is_binding = group == "rbac.authorization.k8s.io" && matches!(kind, "RoleBinding" | "ClusterRoleBinding");
+            let is_binding =
+                group == "rbac.authorization.k8s.io" && matches!(kind, "RoleBinding" | "ClusterRoleBinding");
             let (is_crd, is_namespace) = (kind == "CustomResourceDefinition", group.is_empty() && kind == "Namespace");
             if is_namespace {
                 resource.remember_id();
@@ -222,7 +223,9 @@ pub(crate) fn pod_spec_mut(object: &mut Value) -> Option<&mut Value> {
 
 /// Whether an image reference is the image of that name, with or without tag and digest.
 fn runs(image: &str, name: &str) -> bool {
-    image.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@') || (rest.starts_with(':') && !rest.contains('/')))
+    image
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('@') || (rest.starts_with(':') && !rest.contains('/')))
 }
 
 #[cfg(test)]
@@ -249,7 +252,10 @@ mod tests {
         list.set_namespace("ns");
         let objects = list.into_objects();
         assert_eq!(objects[0]["metadata"]["name"], "ns");
-        assert_eq!(serde_json::to_string(&objects[1]["metadata"]).unwrap(), r#"{"name":"s","namespace":"ns","labels":{}}"#);
+        assert_eq!(
+            serde_json::to_string(&objects[1]["metadata"]).unwrap(),
+            r#"{"name":"s","namespace":"ns","labels":{}}"#
+        );
         assert_eq!(objects[2]["metadata"]["namespace"], "ns");
         assert_eq!(objects[3]["metadata"], json!({"name": "r"}));
         assert_eq!(objects[4]["subjects"][0]["namespace"], "ns");
@@ -284,13 +290,19 @@ mod tests {
 
     #[test]
     fn a_reference_to_a_name_that_still_exists_stays() {
-        let mut list = list(json!([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}]));
+        let mut list =
+            list(json!([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}]));
         list.add_name_suffix("-x");
-        list.0.push(Resource::new(json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}})));
+        list.0.push(Resource::new(
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}),
+        ));
         list.0.push(Resource::new(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
             "spec": {"template": {"spec": {"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}}}})));
         list.fix_references();
-        assert_eq!(list.0[2].object.pointer("/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"), Some(&json!("data")));
+        assert_eq!(
+            list.0[2].object.pointer("/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"),
+            Some(&json!("data"))
+        );
     }
 
     #[test]
@@ -318,8 +330,10 @@ mod tests {
 
     #[test]
     fn metadata_is_set_on_objects_and_where_asked_on_pod_templates() {
-        let mut list = list(json!([{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "labels": {"a": "old"}},
-            "spec": {"template": {"spec": {}}}}]));
+        let mut list = list(
+            json!([{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "labels": {"a": "old"}},
+            "spec": {"template": {"spec": {}}}}]),
+        );
         list.set_labels([("a", "new")]);
         list.set_annotations([("b", "c")]);
         list.set_common_annotations([("d", "e")]);
