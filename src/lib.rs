@@ -7,6 +7,7 @@
 pub mod api;
 pub mod distribution;
 pub mod go_duration;
+pub mod kustomize;
 pub mod reconcile;
 pub mod version_range;
 pub mod yaml;
