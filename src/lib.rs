@@ -5,5 +5,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod cluster;
 pub mod go_duration;
 pub mod version_range;
