@@ -6,5 +6,8 @@
 
 pub mod api;
 pub mod cluster;
+pub mod distribution;
 pub mod go_duration;
+pub mod reconcile;
 pub mod version_range;
+pub mod yaml;

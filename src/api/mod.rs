@@ -3,6 +3,7 @@
 //! Pure: values in, values out; no client, no clock.
 
 pub mod flux_instance;
+pub mod kinds;
 pub mod well_known;
 
 pub use flux_instance::*;

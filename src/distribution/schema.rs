@@ -1,0 +1,410 @@
+//! From the notation to CustomResourceDefinitions of one Flux version.
+
+use semver::Version;
+use serde_json::{Map, Value, json};
+
+use super::Component;
+use super::gate::{Gate, Place};
+use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, NotationError, Wrap};
+
+/// What a kind looks like in one Flux version, without its schemas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrdSummary {
+    /// For example `source.toolkit.fluxcd.io`.
+    pub group: String,
+    pub kind: String,
+    /// The lower-case plural; with the group it is the name of the CRD.
+    pub plural: String,
+    /// The name of the controller that serves it, for example `source-controller`.
+    pub component: String,
+    /// In the order of the CRD: by name.
+    pub versions: Vec<ServedVersion>,
+}
+
+/// One API version that the API server offers for a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedVersion {
+    pub name: String,
+    /// True for the one version that is written to etcd.
+    pub storage: bool,
+    pub deprecated: bool,
+}
+
+/// One field of an API version, for an explanation without a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldDescription {
+    /// Dotted, lists and maps marked: `spec.ref.branch`, `status.conditions[].type`, `spec.labels{}`.
+    pub path: String,
+    /// As in the notation: `string`, `[]object`, `{}string`; named types are resolved.
+    pub type_name: String,
+    pub required: bool,
+    pub description: Option<String>,
+}
+
+impl CrdSummary {
+    /// Reads a CRD object; None for any other object.
+    pub(super) fn from_object(object: &Value, component: Component) -> Option<Self> {
+        if object.get("kind")?.as_str()? != "CustomResourceDefinition" {
+            return None;
+        }
+        let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
+        let versions = object
+            .pointer("/spec/versions")?
+            .as_array()?
+            .iter()
+            .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
+            .filter_map(|version| {
+                let on = |key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
+                let name = version.get("name")?.as_str()?.to_owned();
+                Some(ServedVersion { name, storage: on("storage"), deprecated: on("deprecated") })
+            })
+            .collect();
+        Some(Self {
+            group: text("/spec/group")?,
+            kind: text("/spec/names/kind")?,
+            plural: text("/spec/names/plural")?,
+            component: component.to_string(),
+            versions,
+        })
+    }
+}
+
+impl Crd {
+    /// Returns what of this kind exists in a Flux version; None when that version does not have the kind.
+    pub(super) fn summary(&self, flux: &Version) -> Option<CrdSummary> {
+        let place = Place { flux, api: "" };
+        let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
+        let versions: Vec<ServedVersion> = self
+            .served(flux)
+            .map(|version| ServedVersion {
+                name: version.name.to_owned(),
+                storage: on(&version.storage),
+                deprecated: on(&version.deprecated),
+            })
+            .collect();
+        (!versions.is_empty()).then(|| CrdSummary {
+            group: self.group.to_owned(),
+            kind: self.kind.to_owned(),
+            plural: self.plural.to_owned(),
+            component: self.component.to_owned(),
+            versions,
+        })
+    }
+
+    fn served(&self, flux: &Version) -> impl Iterator<Item = &ApiVersion> {
+        self.versions.iter().filter(move |version| version.gate.holds(Place { flux, api: "" }))
+    }
+}
+
+impl Notation {
+    /// Returns the CRD object of a kind as of a Flux version.
+    pub(super) fn crd(&self, crd: &Crd, flux: &Version) -> Result<Value, NotationError> {
+        let place = Place { flux, api: "" };
+        let mut annotations = Map::new();
+        for (key, value) in self.annotations.iter().filter(|(key, _)| key.gate.holds(place)) {
+            annotations.insert(key.value.into(), json!(value));
+        }
+        let mut labels = Map::new();
+        labels.insert("app.kubernetes.io/component".into(), json!(crd.component));
+        if !crd.without_part_of.as_ref().is_some_and(|gate| gate.holds(place)) {
+            labels.insert("app.kubernetes.io/part-of".into(), json!("flux"));
+        }
+        let categories = gated(&crd.categories, place);
+        let short_names = gated(&crd.short_names, place);
+        let mut names = Map::new();
+        if !categories.is_empty() {
+            // Every kind that has a category of its own is also in the two general ones.
+            let all: Vec<&str> = ["all", "fluxcd"].into_iter().chain(categories).collect();
+            names.insert("categories".into(), json!(all));
+        }
+        names.insert("kind".into(), json!(crd.kind));
+        names.insert("listKind".into(), json!(format!("{}List", crd.kind)));
+        names.insert("plural".into(), json!(crd.plural));
+        if !short_names.is_empty() {
+            names.insert("shortNames".into(), json!(short_names));
+        }
+        names.insert("singular".into(), json!(crd.kind.to_lowercase()));
+        let versions: Vec<Value> =
+            crd.served(flux).map(|version| self.version(crd, version, flux)).collect::<Result<_, _>>()?;
+        Ok(json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "annotations": annotations,
+                "labels": labels,
+                "name": format!("{}.{}", crd.plural, crd.group),
+            },
+            "spec": {
+                "group": crd.group,
+                "names": names,
+                "scope": "Namespaced",
+                "versions": versions,
+            },
+        }))
+    }
+
+    fn version(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
+        let place = Place { flux, api: "" };
+        let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
+        let columns: Vec<Value> =
+            gated(&version.columns, place).iter().flat_map(|name| self.columns(name)).map(Column::to_value).collect();
+        let mut object = Map::new();
+        if !columns.is_empty() {
+            object.insert("additionalPrinterColumns".into(), columns.into());
+        }
+        if on(&version.deprecated) {
+            object.insert("deprecated".into(), json!(true));
+            let storage = crd.served(flux).find(|other| on(&other.storage)).map_or("", |other| other.name);
+            let warning = format!("{} {} is outdated: move to {}/{storage}", crd.kind, version.name, crd.group);
+            object.insert("deprecationWarning".into(), json!(warning));
+        }
+        object.insert("name".into(), json!(version.name));
+        object.insert("schema".into(), json!({ "openAPIV3Schema": self.root(crd, version, flux)? }));
+        object.insert("served".into(), json!(true));
+        object.insert("storage".into(), json!(on(&version.storage)));
+        let subresources = if on(&version.without_status) { json!({}) } else { json!({ "status": {} }) };
+        object.insert("subresources".into(), subresources);
+        Ok(Value::Object(object))
+    }
+
+    fn root(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
+        let mut properties = Map::new();
+        properties.insert(
+            "apiVersion".into(),
+            json!({ "description": "The API group and version this object is written in.", "type": "string" }),
+        );
+        properties.insert(
+            "kind".into(),
+            json!({ "description": "The kind of this object, in CamelCase as Kubernetes spells it.", "type": "string" }),
+        );
+        properties.insert("metadata".into(), json!({ "type": "object" }));
+        let place = Place { flux, api: version.name };
+        let required = self.properties(&crd.fields, place, &mut properties)?;
+        let mut root = Map::new();
+        insert_description(&mut root, crd.description);
+        root.insert("properties".into(), properties.into());
+        if !required.is_empty() {
+            root.insert("required".into(), json!(required));
+        }
+        root.insert("type".into(), json!("object"));
+        Ok(root.into())
+    }
+
+    /// Adds the fields that hold at `place` and returns the names of the required ones, sorted.
+    fn properties(
+        &self,
+        fields: &[Field],
+        place: Place<'_>,
+        properties: &mut Map<String, Value>,
+    ) -> Result<Vec<&'static str>, NotationError> {
+        let mut required = Vec::new();
+        for field in fields.iter().filter(|field| field.gate.holds(place)) {
+            let schema = self.schema(field, place)?;
+            if properties.insert(field.name.to_owned(), schema).is_some() {
+                let at = format!("in {} of Flux {}", place.api, place.flux);
+                return Err(field.position.error(format!("the field `{}` is there twice {at}", field.name)));
+            }
+            if field.required.as_ref().is_some_and(|gate| gate.holds(place)) {
+                required.push(field.name);
+            }
+        }
+        required.sort_unstable();
+        Ok(required)
+    }
+
+    fn schema(&self, field: &Field, place: Place<'_>) -> Result<Value, NotationError> {
+        let mut schema = self.base(field, place)?;
+        for attribute in field.attributes.iter().filter(|attribute| attribute.gate.holds(place)) {
+            if !(attribute.value.is_about_the_whole() && field.is_wrapped()) {
+                attribute.value.insert_into(&mut schema);
+            }
+        }
+        for wrap in field.wraps.iter().rev() {
+            let mut outer = Map::new();
+            match wrap {
+                Wrap::List => {
+                    outer.insert("items".into(), schema.into());
+                    outer.insert("type".into(), json!("array"));
+                }
+                Wrap::Map => {
+                    outer.insert("additionalProperties".into(), schema.into());
+                    outer.insert("type".into(), json!("object"));
+                }
+            }
+            schema = outer;
+        }
+        if field.is_wrapped() {
+            for attribute in field.attributes.iter().filter(|attribute| attribute.gate.holds(place)) {
+                if attribute.value.is_about_the_whole() {
+                    attribute.value.insert_into(&mut schema);
+                }
+            }
+        }
+        insert_description(&mut schema, field.description);
+        // The order controller-gen writes, so that exported files read as people expect them.
+        schema.sort_keys();
+        Ok(schema.into())
+    }
+
+    /// Returns the innermost schema: what a list of it calls an item.
+    fn base(&self, field: &Field, place: Place<'_>) -> Result<Map<String, Value>, NotationError> {
+        let mut schema = Map::new();
+        match field.base {
+            Base::Named(name) => {
+                let body = self.named(name).ok_or_else(|| field.position.error(format!("no `type {name}`")))?;
+                if let Value::Object(inner) = self.schema(body, place)? {
+                    schema = inner;
+                }
+            }
+            Base::Any => {
+                schema.insert("x-kubernetes-preserve-unknown-fields".into(), json!(true));
+            }
+            Base::Object => {
+                let mut properties = Map::new();
+                let required = self.properties(&field.fields, place, &mut properties)?;
+                if !properties.is_empty() {
+                    schema.insert("properties".into(), properties.into());
+                }
+                if !required.is_empty() {
+                    schema.insert("required".into(), json!(required));
+                }
+                schema.insert("type".into(), json!("object"));
+            }
+            Base::String | Base::Time => {
+                schema.insert("type".into(), json!("string"));
+            }
+            Base::Bool => {
+                schema.insert("type".into(), json!("boolean"));
+            }
+            Base::Int | Base::Int64 => {
+                schema.insert("type".into(), json!("integer"));
+            }
+        }
+        match field.base {
+            Base::Time => schema.insert("format".into(), json!("date-time")),
+            Base::Int64 => schema.insert("format".into(), json!("int64")),
+            _ => None,
+        };
+        let values = gated(&field.values, place);
+        if !values.is_empty() {
+            schema.insert("enum".into(), json!(values));
+        }
+        let rules: Vec<Value> = field
+            .rules
+            .iter()
+            .filter(|rule| rule.gate.holds(place))
+            .map(|rule| json!({ "message": rule.message, "rule": rule.expression }))
+            .collect();
+        if !rules.is_empty() {
+            schema.insert("x-kubernetes-validations".into(), rules.into());
+        }
+        Ok(schema)
+    }
+
+    /// Returns every field of one API version with its description, parents before children.
+    pub(super) fn explain(&self, crd: &Crd, flux: &Version, api: &str) -> Vec<FieldDescription> {
+        let mut rows = Vec::new();
+        self.explain_fields(&crd.fields, Place { flux, api }, "", &mut rows);
+        rows
+    }
+
+    fn explain_fields(&self, fields: &[Field], place: Place<'_>, parent: &str, rows: &mut Vec<FieldDescription>) {
+        for field in fields.iter().filter(|field| field.gate.holds(place)) {
+            let wraps: String = field.wraps.iter().map(Wrap::as_str).collect();
+            let path = if parent.is_empty() { field.name.to_owned() } else { format!("{parent}.{}", field.name) };
+            let body = self.body(field);
+            rows.push(FieldDescription {
+                path: path.clone(),
+                type_name: format!("{wraps}{}", body.base.as_str()),
+                required: field.required.as_ref().is_some_and(|gate| gate.holds(place)),
+                description: field.description.or(body.description).map(str::to_owned),
+            });
+            self.explain_fields(&body.fields, place, &format!("{path}{wraps}"), rows);
+        }
+    }
+
+    /// Follows named types to the definition that has the fields.
+    fn body<'n>(&'n self, field: &'n Field) -> &'n Field {
+        match field.base {
+            Base::Named(name) => self.named(name).map_or(field, |named| self.body(named)),
+            _ => field,
+        }
+    }
+}
+
+impl Field {
+    fn is_wrapped(&self) -> bool {
+        !self.wraps.is_empty()
+    }
+}
+
+impl Wrap {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Wrap::List => "[]",
+            Wrap::Map => "{}",
+        }
+    }
+}
+
+impl Base {
+    fn as_str(self) -> &'static str {
+        match self {
+            Base::String => "string",
+            Base::Bool => "bool",
+            Base::Int => "int",
+            Base::Int64 => "int64",
+            Base::Time => "time",
+            Base::Object => "object",
+            Base::Any => "any",
+            Base::Named(name) => name,
+        }
+    }
+}
+
+impl Attribute {
+    /// True for what describes a list or map itself and not its items.
+    fn is_about_the_whole(&self) -> bool {
+        matches!(
+            self,
+            Attribute::Default(_)
+                | Attribute::Number("minItems" | "maxItems", _)
+                | Attribute::ListType(_)
+                | Attribute::ListKeys(_)
+        )
+    }
+
+    fn insert_into(&self, schema: &mut Map<String, Value>) {
+        match self {
+            Attribute::Default(value) => schema.insert("default".into(), value.clone()),
+            Attribute::Pattern(expression) => schema.insert("pattern".into(), json!(expression)),
+            Attribute::Number(keyword, number) => schema.insert((*keyword).into(), json!(number)),
+            Attribute::ListType(value) => schema.insert("x-kubernetes-list-type".into(), json!(value)),
+            Attribute::ListKeys(keys) => schema.insert("x-kubernetes-list-map-keys".into(), json!(keys)),
+            Attribute::MapType(value) => schema.insert("x-kubernetes-map-type".into(), json!(value)),
+        };
+    }
+}
+
+impl Column {
+    fn to_value(&self) -> Value {
+        let mut column = Map::new();
+        column.insert("jsonPath".into(), json!(self.path));
+        column.insert("name".into(), json!(self.name));
+        if self.wide {
+            column.insert("priority".into(), json!(1));
+        }
+        column.insert("type".into(), json!(self.kind));
+        column.into()
+    }
+}
+
+fn gated<T: Copy>(values: &[Gated<T>], place: Place<'_>) -> Vec<T> {
+    values.iter().filter(|value| value.gate.holds(place)).map(|value| value.value).collect()
+}
+
+fn insert_description(schema: &mut Map<String, Value>, description: Option<&str>) {
+    if let Some(description) = description {
+        schema.insert("description".into(), json!(description));
+    }
+}

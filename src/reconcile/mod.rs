@@ -1,0 +1,3 @@
+//! The reconcile core, and requests to a controller that runs it elsewhere.
+
+pub mod request;
