@@ -5,6 +5,8 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
+pub mod reconcile;
 pub mod version_range;

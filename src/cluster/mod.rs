@@ -1,0 +1,3 @@
+//! The only module that talks to the API server.
+
+pub mod object;
