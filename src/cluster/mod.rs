@@ -22,3 +22,5 @@ pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason}
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
 pub use proxy::ProxyEnvironment;
+
+pub mod object;
