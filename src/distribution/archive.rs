@@ -190,8 +190,8 @@ fn unpack(path: &Path, file: File) -> Result<BTreeMap<String, Vec<u8>>, Distribu
         message: message.to_owned(),
     };
     let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
-    // One byte more than allowed: a stream that reaches it is too long, whatever its headers claim.
-    let stream = MultiGzDecoder::new(file).take(MAX_TOTAL_BYTES + 1);
+    // A second bound, whatever the headers claim: the contents, and a header and padding for each entry.
+    let stream = MultiGzDecoder::new(file).take(MAX_TOTAL_BYTES + 1024 * MAX_ENTRIES as u64 + MAX_FILE_BYTES);
     let mut archive = tar::Archive::new(stream);
     let mut files = BTreeMap::new();
     let mut total: u64 = 0;
