@@ -2,7 +2,6 @@
 
 pub mod diff;
 pub mod fields;
-pub mod kstatus;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;
