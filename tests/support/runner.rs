@@ -165,7 +165,8 @@ pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller
     run(tests, controllers, || programs::unavailable_because().or_else(flux::unavailable_because))
 }
 
-fn run(
+/// What the two above have in common; `unavailable_because` says why nothing can be started, if so.
+pub fn run(
     tests: Vec<ClusterTest>,
     controllers: &'static [Controller],
     unavailable_because: impl Fn() -> Option<String>,
