@@ -4,6 +4,7 @@
 
 pub mod flux_instance;
 pub mod kinds;
+pub mod kstatus;
 pub mod well_known;
 
 pub use flux_instance::*;
