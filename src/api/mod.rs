@@ -6,6 +6,7 @@ pub mod crd;
 pub mod flux_instance;
 pub mod kinds;
 pub mod manifest;
+pub mod kstatus;
 pub mod well_known;
 
 pub use flux_instance::*;
