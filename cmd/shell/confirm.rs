@@ -44,7 +44,11 @@ pub async fn confirm(shell: &Shell, yes: bool, what: &str, agreement: Agreement<
         .await
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?;
-    if agreed(answer.trim(), &agreement) { Ok(()) } else { Err(CliError::new(Exit::Failed, "cancelled: nothing was changed")) }
+    if agreed(answer.trim(), &agreement) {
+        Ok(())
+    } else {
+        Err(CliError::new(Exit::Failed, "cancelled: nothing was changed"))
+    }
 }
 
 fn agreed(answer: &str, agreement: &Agreement<'_>) -> bool {

@@ -181,8 +181,7 @@ pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
 pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
 pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");
 pub const CONFIG_MAP: ResourceType = ResourceType::namespaced("", "v1", "ConfigMap", "configmaps");
-pub const PVC: ResourceType =
-    ResourceType::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+pub const PVC: ResourceType = ResourceType::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
 pub const NAMESPACE: ResourceType = ResourceType::cluster("", "v1", "Namespace", "namespaces");
 pub const NODE: ResourceType = ResourceType::cluster("", "v1", "Node", "nodes");
 pub const DEPLOYMENT: ResourceType = ResourceType::namespaced("apps", "v1", "Deployment", "deployments");
