@@ -43,7 +43,9 @@ fn print(shell: &Shell, objects: Vec<DynamicObject>, format: Format) -> Result<E
     let mut bare: Vec<_> = objects.into_iter().map(bare).collect();
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(e);
     let text = match (format, bare.len()) {
-        (Format::Yaml, 1) => yaml::to_string(bare.first().unwrap_or(&serde_json::Value::Null)).map_err(|e| failed(&e))?,
+        (Format::Yaml, 1) => {
+            yaml::to_string(bare.first().unwrap_or(&serde_json::Value::Null)).map_err(|e| failed(&e))?
+        }
         (Format::Yaml, _) => yaml::document_stream(&bare).map_err(|e| failed(&e))?,
         (Format::Json, count) => {
             let value = match bare.pop() {

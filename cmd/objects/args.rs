@@ -82,7 +82,8 @@ fn one(word: &str) -> Result<Named, CliError> {
         Some((kind_word, name)) if !kind_word.is_empty() && !name.is_empty() && !name.contains('/') => {
             Ok(Named { kind: kind(kind_word)?, name: name.to_owned() })
         }
-        _ => Err(CliError::usage(format!("`{word}` does not name an object")).hint("write KIND/NAME, for example gitrepository/flux-system")),
+        _ => Err(CliError::usage(format!("`{word}` does not name an object"))
+            .hint("write KIND/NAME, for example gitrepository/flux-system")),
     }
 }
 

@@ -24,11 +24,7 @@ pub struct Followed {
 ///
 /// # Errors
 /// What became of the objects that did not; of several each is reported, and the last error counts them.
-pub async fn until_ready(
-    session: &Session<'_>,
-    followed: &[Followed],
-    mode: ProgressMode,
-) -> Result<Exit, CliError> {
+pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let results = join_all(followed.iter().map(async |one| {
         let key = one.target.reference().to_string();
@@ -86,10 +82,9 @@ pub async fn request_and_follow(
             () if suspended && act != Act::Suspend && wait => {
                 failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
             }
-            () if suspended && act != Act::Suspend => session.shell.warn(&format!(
-                "{} is suspended: the request is handled when it is resumed",
-                one.target.reference()
-            )),
+            () if suspended && act != Act::Suspend => session
+                .shell
+                .warn(&format!("{} is suspended: the request is handled when it is resumed", one.target.reference())),
             () if !reports(one.target.kind) => {}
             () if is_static(&one.object) => session.shell.status(&format!(
                 "{} is only a reference to a registry: no controller reports on it",
@@ -211,8 +206,12 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
                 .cause(format!("{reason}: {}", message.trim_end()));
             error.hint(format!("see its history and events with `{}`", session.look_at(target)))
         }
-        WaitError::Suspended => CliError::failed(format!("reconciliation is disabled for {}", session.place(&reference)))
-            .hint(format!("resume it with `{}`", session.command(&format!("resume {}", target.words()), &target.namespace))),
+        WaitError::Suspended => {
+            CliError::failed(format!("reconciliation is disabled for {}", session.place(&reference))).hint(format!(
+                "resume it with `{}`",
+                session.command(&format!("resume {}", target.words()), &target.namespace)
+            ))
+        }
         WaitError::Missing => session.missing(target).await,
         WaitError::Deleting => CliError::failed(format!("{} is being deleted", session.place(&reference))),
         WaitError::Deleted => {

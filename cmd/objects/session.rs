@@ -231,7 +231,8 @@ impl<'a> Session<'a> {
         let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference)))
             .object(reference.to_string());
         // Whoever may not list everything gets the error without a hint.
-        let Ok(Ok(all)) = timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, None)).await else {
+        let Ok(Ok(all)) = timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, None)).await
+        else {
             return error;
         };
         let named: Vec<(String, String)> =
@@ -249,9 +250,7 @@ impl<'a> Session<'a> {
         match error {
             watcher::Error::InitialListFailed(error)
             | watcher::Error::WatchStartFailed(error)
-            | watcher::Error::WatchFailed(error) => {
-                cli_error(&self.cluster.explain(error, attempted, Some(reference)))
-            }
+            | watcher::Error::WatchFailed(error) => cli_error(&self.cluster.explain(error, attempted, Some(reference))),
             other => CliError::failed(format!("cannot {attempted}")).caused_by(&other),
         }
     }

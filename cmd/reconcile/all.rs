@@ -58,7 +58,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let objects = session.list(kind, namespace.as_deref(), args.selector.as_deref()).await?;
         let mut targets = vec![];
         for object in objects {
-            let (Some(name), Some(namespace)) = (object.metadata.name.clone(), object.metadata.namespace.clone()) else {
+            let (Some(name), Some(namespace)) = (object.metadata.name.clone(), object.metadata.namespace.clone())
+            else {
                 continue;
             };
             let target = Target { kind, namespace, name };

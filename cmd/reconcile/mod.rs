@@ -4,9 +4,9 @@ use clap::Subcommand;
 
 use crate::shell::{CliError, Exit, Shell};
 
+mod all;
 mod instance;
 mod resource;
-mod all;
 
 /// Reconcile now
 #[derive(Subcommand, Debug)]

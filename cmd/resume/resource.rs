@@ -33,7 +33,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(named);
-        request_and_follow(&session, &targets, Act::Resume, args.dry_run.dry_run, args.wait.wait, args.progress.progress)
-            .await
+        request_and_follow(
+            &session,
+            &targets,
+            Act::Resume,
+            args.dry_run.dry_run,
+            args.wait.wait,
+            args.progress.progress,
+        )
+        .await
     })
 }

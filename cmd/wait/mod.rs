@@ -44,12 +44,7 @@ pub struct ForArgs {
     pub until: For,
 }
 
-async fn follow(
-    session: &Session<'_>,
-    targets: Vec<Target>,
-    until: For,
-    mode: ProgressMode,
-) -> Result<Exit, CliError> {
+async fn follow(session: &Session<'_>, targets: Vec<Target>, until: For, mode: ProgressMode) -> Result<Exit, CliError> {
     let absent = if until == For::Create { Absent::Awaited } else { Absent::Ends };
     let followed: Vec<_> = targets.into_iter().map(|target| Followed { target, request: None, absent }).collect();
     session.shell.interruption().set("nothing was changed; the objects go on without this wait", None);

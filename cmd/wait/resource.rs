@@ -1,8 +1,8 @@
 //! `wait resource`: until Flux resources are ready, or gone.
 
-use super::{ForArgs, For};
-use crate::objects::args::{ResourceArgs, must_report};
+use super::{For, ForArgs};
 use crate::objects::Session;
+use crate::objects::args::{ResourceArgs, must_report};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -15,9 +15,11 @@ pub fn bare(object: DynamicObject) -> Value {
     let annotations = metadata.annotations.unwrap_or_default().into_iter().filter(|(key, _)| {
         ![REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION, LAST_APPLIED_ANNOTATION].contains(&key.as_str())
     });
-    let labels = metadata.labels.unwrap_or_default().into_iter().filter(|(key, _)| {
-        !(key.contains("fluxcd.") && (key.ends_with("/name") || key.ends_with("/namespace")))
-    });
+    let labels = metadata
+        .labels
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(key, _)| !(key.contains("fluxcd.") && (key.ends_with("/name") || key.ends_with("/namespace"))));
     let text = |pairs: &mut dyn Iterator<Item = (String, String)>| -> Map<String, Value> {
         pairs.map(|(key, value)| (key, Value::String(value))).collect()
     };
