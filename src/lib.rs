@@ -6,8 +6,10 @@
 
 pub mod api;
 pub mod build;
+pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
+pub mod inspect;
 pub mod kustomize;
 pub mod reconcile;
 pub mod version_range;
