@@ -7,6 +7,7 @@
 //! control_plane          starts the four, hands out kubeconfigs and namespaces
 //! kubelet                makes pods run, or fail as a test asks
 //! proxy                  sits between a client and the API server and breaks things
+//! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
 //! flux                   the real Flux controllers beside it, and a Git server
 //! runner                 libtest-mimic around tests that get a cluster
@@ -31,6 +32,7 @@
 
 pub mod audit;
 pub mod certificates;
+pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
@@ -44,6 +46,7 @@ pub mod server_process;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+pub use connect_proxy::ConnectProxy;
 pub use control_plane::{ControlPlane, Options, allow};
 pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
