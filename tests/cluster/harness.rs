@@ -113,6 +113,8 @@ async fn a_pod_becomes_ready_within_a_second(cluster: TestCluster) {
 
 async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
     let deployment = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
         "metadata": { "name": name },
         "spec": {
             "replicas": replicas,
@@ -123,8 +125,7 @@ async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
             },
         },
     });
-    let deployments = Api::<Deployment>::namespaced(cluster.client(), cluster.namespace());
-    deployments.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    cluster.apply(&[deployment]).await;
 }
 
 async fn a_deployment_becomes_available(cluster: TestCluster) {

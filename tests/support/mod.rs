@@ -9,6 +9,7 @@
 //! proxy                  sits between a client and the API server and breaks things
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
+//! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
@@ -19,6 +20,7 @@
 //!    `cluster_tests![…]` list.
 //! 2. `cluster.client()` talks to the API server as an admin of its own name, `cluster.namespace()` is empty
 //!    and belongs to this test, `cluster.command()` is the built binary against both.
+//!    `cluster.apply(&[json!(…)])` puts there what the test needs first, uncounted.
 //! 3. Anything of cluster scope: `cluster.fresh(Options::default()).await`, a control plane of the test's own
 //!    (under 3 s; `Options::api_server_only()` under 2 s).
 //! 4. Another binary: a folder with its own `main.rs`, `#[path = "../support/mod.rs"] mod support;`, and a
@@ -38,6 +40,7 @@ pub mod flux;
 pub mod go_program;
 pub mod kubeconfig;
 pub mod kubelet;
+pub mod objects;
 pub mod programs;
 pub mod proxy;
 pub mod runner;
