@@ -10,7 +10,7 @@ use serde_json::Value;
 /// One object by group, version, kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ObjectRef {
+pub struct ObjectId {
     /// Empty for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
@@ -22,13 +22,13 @@ pub struct ObjectRef {
     pub name: String,
 }
 
-impl ObjectRef {
+impl ObjectId {
     /// Returns the reference of a manifest; absent parts are empty.
     pub fn of(object: &Value) -> Self {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let api_version = text("/apiVersion");
         let (group, version) = split_api_version(&api_version);
-        ObjectRef {
+        ObjectId {
             group: group.to_owned(),
             version: version.to_owned(),
             kind: text("/kind"),
@@ -54,7 +54,7 @@ impl ObjectRef {
 }
 
 /// `Kind/namespace/name`, or `Kind/name` for a cluster-scoped object.
-impl fmt::Display for ObjectRef {
+impl fmt::Display for ObjectId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.namespace.is_empty() {
             write!(formatter, "{}/{}", self.kind, self.name)
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn a_reference_reads_like_kubectl_names_it() {
         let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "view"}});
-        assert_eq!(ObjectRef::of(&role).to_string(), "ClusterRole/view");
+        assert_eq!(ObjectId::of(&role).to_string(), "ClusterRole/view");
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
-        assert_eq!(ObjectRef::of(&service).to_string(), "Service/n/s");
-        assert_eq!(ObjectRef::of(&service).api_version(), "v1");
+        assert_eq!(ObjectId::of(&service).to_string(), "Service/n/s");
+        assert_eq!(ObjectId::of(&service).api_version(), "v1");
     }
 
     #[test]
