@@ -8,5 +8,7 @@ pub mod api;
 pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
+pub mod kustomize;
 pub mod reconcile;
 pub mod version_range;
+pub mod yaml;

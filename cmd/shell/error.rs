@@ -148,7 +148,7 @@ impl CliError {
         format!("{value}\n")
     }
 
-    fn text(&self, color: bool) -> String {
+    pub(super) fn text(&self, color: bool) -> String {
         let paint = |word: &str, style: Style| {
             if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
         };

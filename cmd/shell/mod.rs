@@ -5,15 +5,19 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
+pub mod confirm;
 pub mod environment;
 mod error;
 mod global_args;
+mod interrupt;
 mod logging;
+pub mod progress;
 pub mod suggest;
 pub mod usage;
 
 pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs};
+pub use interrupt::Interruption;
 
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {
@@ -22,6 +26,7 @@ pub struct Shell {
     color: bool,
     stdout_terminal: bool,
     stderr_terminal: bool,
+    interruption: Interruption,
 }
 
 impl Shell {
@@ -34,6 +39,7 @@ impl Shell {
             color: global.color.enabled(stderr_terminal),
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
+            interruption: Interruption::default(),
         }
     }
 
@@ -105,6 +111,27 @@ impl Shell {
     // A closed stderr must not turn a finished command into a failure.
     fn line(&self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// What an interrupt says; commands set it as they go.
+    pub fn interruption(&self) -> &Interruption {
+        &self.interruption
+    }
+
+    /// Like [`Shell::block_on`], but Ctrl-C and SIGTERM end it with what [`Shell::interruption`] says.
+    ///
+    /// The future is dropped first, so that live lines are off the terminal when the message comes.
+    pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        self.block_on(async {
+            let mut future = Box::pin(future);
+            let result = tokio::select! {
+                biased;
+                () = interrupt::interrupted() => None,
+                result = &mut future => Some(result),
+            };
+            drop(future);
+            result.unwrap_or_else(|| Err(self.interruption.error()))
+        })?
     }
 
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.

@@ -3,6 +3,8 @@
 //! Pure: values in, values out; no client, no clock.
 
 pub mod flux_instance;
+pub mod kinds;
+pub mod kstatus;
 pub mod well_known;
 
 pub use flux_instance::*;

@@ -1,3 +1,26 @@
 //! The only module that talks to the API server.
+//!
+//! ```text
+//! flags, KUBECONFIG, proxy variables (values, read by the caller)
+//!        -> connect -> Cluster { client, endpoint, namespace }
+//!                        every call: one limit, few retries      call
+//!                        every failure: what it means, what next  error
+//! ```
+//! It knows no commands, prints nothing and reads no environment.
+
+mod call;
+mod connect;
+mod credential_plugin;
+mod error;
+pub mod kubeconfig;
+mod object_ref;
+mod proxy;
+
+pub use call::{Retry, RetryObserver};
+pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
+pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason};
+pub use kubeconfig::{KubeconfigSource, Overrides};
+pub use object_ref::ObjectRef;
+pub use proxy::ProxyEnvironment;
 
 pub mod object;

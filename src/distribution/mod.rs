@@ -63,7 +63,6 @@ mod gate;
 mod notation;
 mod schema;
 mod tables;
-mod yaml_shim;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -601,7 +601,7 @@ struct Words {
 impl Words {
     fn new(line: &Line) -> Result<Self, NotationError> {
         // A regular expression is the whole remainder of its line and may contain anything.
-        if line.text.starts_with("pattern ") {
+        if line.depth == 0 && line.text.starts_with("pattern ") {
             return Ok(Self { rest: line.text, at: line.position(0), gate: None, description: None });
         }
         let (head, description) = match line.text.split_once(" # ") {

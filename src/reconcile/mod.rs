@@ -1,7 +1,7 @@
-//! The reconcile core.
+//! The reconcile core, and requests to a controller that runs it elsewhere.
 
 pub mod diff;
 pub mod fields;
-pub mod kstatus;
+pub mod request;
 pub mod shortcut;
 pub mod takeover;

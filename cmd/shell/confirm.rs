@@ -1,0 +1,73 @@
+//! Questions before something is deleted.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use super::{CliError, Exit, Shell};
+
+/// How the user has to agree.
+#[derive(Clone, Debug)]
+pub enum Agreement<'a> {
+    /// `y` or `yes`.
+    Yes,
+    /// The given word, typed in full.
+    Word(&'a str),
+}
+
+/// Asks on the terminal. Without a terminal there is nobody to ask: the command stops with a hint to `--yes`.
+///
+/// The terminal stays in its usual mode, so an interrupt leaves nothing to put back.
+///
+/// # Errors
+/// Usage when nobody can be asked; failed when the answer is no.
+pub async fn confirm(shell: &Shell, yes: bool, what: &str, agreement: Agreement<'_>) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() || !shell.stderr_is_terminal() {
+        return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal"))
+            .hint("repeat the command with --yes to go ahead"));
+    }
+    let question = match agreement {
+        Agreement::Yes => format!("{what}? [y/N] "),
+        Agreement::Word(word) => format!("{what}? Type {word} to go ahead: "),
+    };
+    {
+        let mut stderr = std::io::stderr().lock();
+        let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    }
+    // Reading blocks; on a thread of its own an interrupt still ends the command.
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    let answer = answer
+        .await
+        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?
+        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?;
+    if agreed(answer.trim(), &agreement) {
+        Ok(())
+    } else {
+        Err(CliError::new(Exit::Failed, "cancelled: nothing was changed"))
+    }
+}
+
+fn agreed(answer: &str, agreement: &Agreement<'_>) -> bool {
+    match agreement {
+        Agreement::Yes => answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"),
+        Agreement::Word(word) => answer == *word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_or_the_whole_word_agrees() {
+        for (answer, ok) in [("y", true), ("YES", true), ("", false), ("n", false), ("yep", false)] {
+            assert_eq!(agreed(answer, &Agreement::Yes), ok, "{answer}");
+        }
+        assert!(agreed("flux", &Agreement::Word("flux")));
+        assert!(!agreed("y", &Agreement::Word("flux")));
+    }
+}

@@ -1,0 +1,242 @@
+//! What moves while a command waits: lines that redraw on a terminal, one plain line per change elsewhere, or JSON.
+//!
+//! Everything goes to stderr. A line is known by its key, for example the name of a component or of an object.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use super::Shell;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProgressMode {
+    /// Live lines on a terminal, plain lines elsewhere
+    #[default]
+    Auto,
+    /// One plain line per change
+    Plain,
+    /// One JSON object per change and line
+    Json,
+    /// Nothing
+    None,
+}
+
+/// The flag of every command that waits.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ProgressArgs {
+    /// How to show progress, on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    pub progress: ProgressMode,
+}
+
+/// State of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Waiting,
+    Done,
+    Failed,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Done => "done",
+            State::Failed => "failed",
+        }
+    }
+
+    fn symbol(self) -> &'static str {
+        match self {
+            State::Waiting => "◎",
+            State::Done => "✔",
+            State::Failed => "✗",
+        }
+    }
+}
+
+/// Lines of progress; dropping it takes live lines off the terminal.
+pub struct Progress {
+    renderer: Renderer,
+    lines: HashMap<String, Line>,
+}
+
+struct Line {
+    state: State,
+    text: String,
+    since: Instant,
+    bar: Option<ProgressBar>,
+}
+
+enum Renderer {
+    Live(MultiProgress),
+    Plain,
+    Json,
+    Silent,
+}
+
+/// Keys longer than this are cut on a terminal, so that the text beside them is seen on 80 columns.
+const KEY_WIDTH: usize = 32;
+
+impl Progress {
+    pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
+        let talkative = !shell.global().quiet;
+        let renderer = match mode {
+            ProgressMode::Json => Renderer::Json,
+            ProgressMode::Plain => Renderer::Plain,
+            ProgressMode::Auto if talkative && shell.stderr_is_terminal() && shell.global().verbose == 0 => {
+                // Some terminals set no width at all; drawing would then wrap.
+                Renderer::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)))
+            }
+            ProgressMode::Auto if talkative => Renderer::Plain,
+            ProgressMode::Auto | ProgressMode::None => Renderer::Silent,
+        };
+        Progress { renderer, lines: HashMap::new() }
+    }
+
+    /// Shows the state of a line; nothing happens when neither state nor text changed.
+    pub fn set(&mut self, key: &str, state: State, text: &str) {
+        let text = one_line(text);
+        let known = self.lines.get(key);
+        if known.is_some_and(|l| l.state == state && l.text == text) {
+            return;
+        }
+        let since = known.map_or_else(Instant::now, |l| l.since);
+        let bar = self.lines.get_mut(key).and_then(|l| l.bar.take());
+        let bar = match &self.renderer {
+            Renderer::Live(all) => {
+                let bar = bar.unwrap_or_else(|| {
+                    let bar = all.add(ProgressBar::new_spinner());
+                    bar.set_prefix(cut(key, KEY_WIDTH));
+                    bar.enable_steady_tick(Duration::from_millis(120));
+                    bar
+                });
+                draw(&bar, state, &text);
+                Some(bar)
+            }
+            Renderer::Plain => {
+                write_line(&format!("{} {key}: {text}{}", state.symbol(), elapsed(since.elapsed())));
+                None
+            }
+            Renderer::Json => {
+                let value = json!({
+                    "type": "progress", "object": key, "state": state.word(), "message": text,
+                    "elapsedSeconds": (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
+                });
+                write_line(&value.to_string());
+                None
+            }
+            Renderer::Silent => None,
+        };
+        self.lines.insert(key.to_owned(), Line { state, text, since, bar });
+    }
+
+    /// Says something that happened once, above the live lines.
+    pub fn note(&self, key: &str, text: &str) {
+        let text = one_line(text);
+        match &self.renderer {
+            Renderer::Live(all) => {
+                // A terminal that went away must not end the command.
+                let _ = all.println(format!("  {key}: {text}"));
+            }
+            Renderer::Plain => write_line(&format!("  {key}: {text}")),
+            Renderer::Json => write_line(&json!({"type": "event", "object": key, "message": text}).to_string()),
+            Renderer::Silent => {}
+        }
+    }
+
+    /// Takes the live lines off the terminal, so that what follows starts on a line of its own.
+    pub fn clear(&self) {
+        if let Renderer::Live(all) = &self.renderer {
+            for line in self.lines.values() {
+                if let Some(bar) = &line.bar {
+                    bar.finish_and_clear();
+                }
+            }
+            let _ = all.clear();
+        }
+    }
+
+    /// Leaves the live lines where they are, with their last state.
+    pub fn keep(&self) {
+        for bar in self.lines.values().filter_map(|l| l.bar.as_ref()) {
+            bar.abandon();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.lines.values().filter_map(|l| l.bar.as_ref()).any(|b| !b.is_finished()) {
+            self.clear();
+        }
+    }
+}
+
+fn draw(bar: &ProgressBar, state: State, text: &str) {
+    bar.set_message(text.to_owned());
+    let template = match state {
+        State::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
+        State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", state.symbol()),
+    };
+    // The templates are constants above; the plain one is a valid fallback.
+    bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    match state {
+        State::Waiting => bar.tick(),
+        State::Done | State::Failed => bar.abandon(),
+    }
+}
+
+fn elapsed(time: Duration) -> String {
+    match time.as_secs() {
+        0 => String::new(),
+        seconds @ 1..60 => format!(" ({seconds}s)"),
+        seconds => format!(" ({}m{}s)", seconds / 60, seconds % 60),
+    }
+}
+
+/// The text without line breaks and without what a terminal would take for a command.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c: char| c.is_control()).filter(|w| !w.is_empty()).collect();
+    words.join(" ").trim().to_owned()
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{head}…")
+}
+
+fn write_line(line: &str) {
+    // A closed stderr must not turn a finished command into a failure.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_from_the_cluster_cannot_steer_the_terminal() {
+        assert_eq!(one_line("a\nb\x1b[31m\tc\n"), "a b [31m c");
+    }
+
+    #[test]
+    fn elapsed_time_is_short() {
+        let text = |seconds| elapsed(Duration::from_secs(seconds));
+        assert_eq!((text(0), text(59), text(61)), (String::new(), " (59s)".into(), " (1m1s)".into()));
+    }
+
+    #[test]
+    fn long_keys_are_cut_to_whole_characters() {
+        assert_eq!(cut("flux-system/ü-very-long", 14), "flux-system/ü…");
+        assert_eq!(cut("short", 14), "short");
+    }
+}

@@ -1,0 +1,290 @@
+//! The kinds Flux and its operator define, and the Kubernetes kinds they are made of: one table for every look-up by name.
+
+use std::borrow::Cow;
+
+use super::well_known;
+
+/// Where the API server serves a kind.
+///
+/// The texts are borrowed for the kinds of [`FLUX_KINDS`] and owned for those found by discovery.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceType {
+    /// API group; empty for the core group.
+    pub group: Cow<'static, str>,
+    pub version: Cow<'static, str>,
+    pub kind: Cow<'static, str>,
+    pub plural: Cow<'static, str>,
+    pub namespaced: bool,
+}
+
+impl ResourceType {
+    const fn known(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+        namespaced: bool,
+    ) -> Self {
+        ResourceType {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+            plural: Cow::Borrowed(plural),
+            namespaced,
+        }
+    }
+
+    /// A namespaced kind known at compile time.
+    pub const fn namespaced(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self::known(group, version, kind, plural, true)
+    }
+
+    /// A cluster-scoped kind known at compile time.
+    pub const fn cluster(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+        Self::known(group, version, kind, plural, false)
+    }
+
+    /// `group/version`, or the version alone for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `plural.group`, the name of the custom resource definition and of `-o name`.
+    pub fn resource_name(&self) -> String {
+        if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// Path of the collection, or of one object, below the API server's address.
+    pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
+        let mut path = if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        };
+        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
+            path.push_str("/namespaces/");
+            path.push_str(namespace);
+        }
+        path.push('/');
+        path.push_str(&self.plural);
+        if let Some(name) = name {
+            path.push('/');
+            path.push_str(name);
+        }
+        path
+    }
+}
+
+/// One kind of Flux or of its operator.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FluxKind {
+    pub kind: &'static str,
+    pub plural: &'static str,
+    /// Names people type instead; the first is the usual one.
+    pub short_names: &'static [&'static str],
+    pub group: &'static str,
+    /// Served versions from the newest Flux to the oldest supported one.
+    pub versions: &'static [&'static str],
+    /// Whether a controller reconciles it on request (`reconcile.fluxcd.io/requestedAt`).
+    pub reconcilable: bool,
+}
+
+impl FluxKind {
+    /// The kind at its newest version.
+    pub fn resource_type(&self) -> ResourceType {
+        ResourceType::namespaced(self.group, self.versions.first().copied().unwrap_or("v1"), self.kind, self.plural)
+    }
+
+    /// Whether a word means this kind: kind, singular, plural, short name, or plural with the group; any case.
+    pub fn is_called(&self, word: &str) -> bool {
+        let word = word.to_ascii_lowercase();
+        let name = match word.split_once('.') {
+            Some((name, group)) if group == self.group => name,
+            Some(_) => return false,
+            None => word.as_str(),
+        };
+        name == self.plural || name == self.kind.to_ascii_lowercase() || self.short_names.contains(&name)
+    }
+}
+
+pub const KUSTOMIZE_GROUP: &str = "kustomize.toolkit.fluxcd.io";
+pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
+pub const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
+pub const SOURCE_EXTENSIONS_GROUP: &str = "source.extensions.fluxcd.io";
+pub const NOTIFICATION_GROUP: &str = "notification.toolkit.fluxcd.io";
+pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
+
+const fn flux(
+    kind: &'static str,
+    plural: &'static str,
+    short_names: &'static [&'static str],
+    group: &'static str,
+    versions: &'static [&'static str],
+    reconcilable: bool,
+) -> FluxKind {
+    FluxKind { kind, plural, short_names, group, versions, reconcilable }
+}
+
+/// Every kind, in the order lists show them (<https://fluxcd.io/flux/components/>, Flux 2.2 to 2.9).
+pub const FLUX_KINDS: &[FluxKind] = &[
+    flux("FluxInstance", "fluxinstances", &["instance", "instances"], well_known::GROUP, &["v1"], true),
+    flux("FluxReport", "fluxreports", &["report", "reports"], well_known::GROUP, &["v1"], true),
+    flux("ResourceSet", "resourcesets", &["rset"], well_known::GROUP, &["v1"], true),
+    flux("ResourceSetInputProvider", "resourcesetinputproviders", &["rsip"], well_known::GROUP, &["v1"], true),
+    flux("Kustomization", "kustomizations", &["ks"], KUSTOMIZE_GROUP, &["v1", "v1beta2"], true),
+    flux("HelmRelease", "helmreleases", &["hr"], HELM_GROUP, &["v2", "v2beta2", "v2beta1"], true),
+    flux("GitRepository", "gitrepositories", &["gitrepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
+    flux("OCIRepository", "ocirepositories", &["ocirepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
+    flux("Bucket", "buckets", &["bucket"], SOURCE_GROUP, &["v1", "v1beta2"], true),
+    flux("HelmRepository", "helmrepositories", &["helmrepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
+    flux("HelmChart", "helmcharts", &["hc"], SOURCE_GROUP, &["v1", "v1beta2"], true),
+    flux("ArtifactGenerator", "artifactgenerators", &["ag"], SOURCE_EXTENSIONS_GROUP, &["v1beta1"], true),
+    flux("ExternalArtifact", "externalartifacts", &["ea"], SOURCE_GROUP, &["v1"], false),
+    flux("Alert", "alerts", &["alert"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], false),
+    flux("Provider", "providers", &["provider"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], false),
+    flux("Receiver", "receivers", &["receiver"], NOTIFICATION_GROUP, &["v1", "v1beta2"], true),
+    flux("ImageRepository", "imagerepositories", &["imgrepo", "imagerepo"], IMAGE_GROUP, &["v1", "v1beta2"], true),
+    flux("ImagePolicy", "imagepolicies", &["imgpol", "imagepol"], IMAGE_GROUP, &["v1", "v1beta2"], true),
+    flux(
+        "ImageUpdateAutomation",
+        "imageupdateautomations",
+        &["imgauto", "imgupd", "iua"],
+        IMAGE_GROUP,
+        &["v1", "v1beta2", "v1beta1"],
+        true,
+    ),
+];
+
+/// Returns the Flux kind a word means: kind, singular, plural, short name or full group name, any case.
+pub fn find(word: &str) -> Option<&'static FluxKind> {
+    FLUX_KINDS.iter().find(|k| k.is_called(word))
+}
+
+/// Returns the Flux kind of a group and a kind as an object writes them.
+pub fn of(group: &str, kind: &str) -> Option<&'static FluxKind> {
+    FLUX_KINDS.iter().find(|k| k.group == group && k.kind == kind)
+}
+
+/// Every word that names a Flux kind, for suggestions and completion.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    FLUX_KINDS.iter().flat_map(|k| [k.kind, k.plural].into_iter().chain(k.short_names.iter().copied()))
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
+pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
+pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");
+pub const CONFIG_MAP: ResourceType = ResourceType::namespaced("", "v1", "ConfigMap", "configmaps");
+pub const PVC: ResourceType = ResourceType::namespaced("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+pub const NAMESPACE: ResourceType = ResourceType::cluster("", "v1", "Namespace", "namespaces");
+pub const NODE: ResourceType = ResourceType::cluster("", "v1", "Node", "nodes");
+pub const DEPLOYMENT: ResourceType = ResourceType::namespaced("apps", "v1", "Deployment", "deployments");
+pub const REPLICA_SET: ResourceType = ResourceType::namespaced("apps", "v1", "ReplicaSet", "replicasets");
+pub const LEASE: ResourceType = ResourceType::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
+pub const CRD: ResourceType =
+    ResourceType::cluster("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
+
+/// Kubernetes kinds with the short names kubectl knows them by.
+const KUBERNETES_KINDS: &[(ResourceType, &str)] = &[
+    (POD, "po"),
+    (EVENT, "ev"),
+    (SECRET, ""),
+    (CONFIG_MAP, "cm"),
+    (PVC, "pvc"),
+    (ResourceType::cluster("", "v1", "PersistentVolume", "persistentvolumes"), "pv"),
+    (NAMESPACE, "ns"),
+    (NODE, "no"),
+    (ResourceType::namespaced("", "v1", "Service", "services"), "svc"),
+    (ResourceType::namespaced("", "v1", "ServiceAccount", "serviceaccounts"), "sa"),
+    (ResourceType::namespaced("", "v1", "ResourceQuota", "resourcequotas"), "quota"),
+    (ResourceType::namespaced("", "v1", "LimitRange", "limitranges"), "limits"),
+    (DEPLOYMENT, "deploy"),
+    (REPLICA_SET, "rs"),
+    (ResourceType::namespaced("apps", "v1", "StatefulSet", "statefulsets"), "sts"),
+    (ResourceType::namespaced("apps", "v1", "DaemonSet", "daemonsets"), "ds"),
+    (ResourceType::namespaced("batch", "v1", "Job", "jobs"), ""),
+    (ResourceType::namespaced("batch", "v1", "CronJob", "cronjobs"), "cj"),
+    (ResourceType::namespaced("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"), "hpa"),
+    (ResourceType::namespaced("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"), "pdb"),
+    (ResourceType::namespaced("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"), "netpol"),
+    (ResourceType::namespaced("networking.k8s.io", "v1", "Ingress", "ingresses"), "ing"),
+    (ResourceType::cluster("networking.k8s.io", "v1", "IngressClass", "ingressclasses"), ""),
+    (ResourceType::namespaced(RBAC, "v1", "Role", "roles"), ""),
+    (ResourceType::namespaced(RBAC, "v1", "RoleBinding", "rolebindings"), ""),
+    (ResourceType::cluster(RBAC, "v1", "ClusterRole", "clusterroles"), ""),
+    (ResourceType::cluster(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings"), ""),
+    (ResourceType::cluster("storage.k8s.io", "v1", "StorageClass", "storageclasses"), "sc"),
+    (ResourceType::cluster("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"), "pc"),
+    (LEASE, ""),
+    (CRD, "crd"),
+];
+
+/// Returns where a word's kind is served, Flux kinds first, then the usual Kubernetes ones; any case, singular, plural,
+/// short name, or either with the group.
+pub fn find_resource_type(word: &str) -> Option<ResourceType> {
+    if let Some(kind) = find(word) {
+        return Some(kind.resource_type());
+    }
+    let word = word.to_ascii_lowercase();
+    let (name, group) = word.split_once('.').map_or((word.as_str(), None), |(n, g)| (n, Some(g)));
+    KUBERNETES_KINDS
+        .iter()
+        .find(|(t, short)| {
+            (name == t.plural || name == t.kind.to_ascii_lowercase() || (!short.is_empty() && name == *short))
+                && group.is_none_or(|g| g == t.group)
+        })
+        .map(|(t, _)| t.clone())
+}
+
+/// Returns where a kind of the tables is served, by the group and kind an object writes.
+pub fn resource_type_of(group: &str, kind: &str) -> Option<ResourceType> {
+    of(group, kind)
+        .map(FluxKind::resource_type)
+        .or_else(|| KUBERNETES_KINDS.iter().find(|(t, _)| t.group == group && t.kind == kind).map(|(t, _)| t.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_found_by_every_name_people_use() {
+        for word in
+            ["GitRepository", "gitrepository", "gitrepositories", "gitrepo", "gitrepositories.source.toolkit.fluxcd.io"]
+        {
+            assert_eq!(find(word).map(|k| k.kind), Some("GitRepository"), "{word}");
+        }
+        assert_eq!(find("fluxinstance").map(|k| k.kind), Some("FluxInstance"));
+        assert_eq!(find("gitrepositories.example.com"), None);
+        assert_eq!(find("surces"), None);
+    }
+
+    #[test]
+    fn no_word_means_two_kinds() {
+        let mut seen = std::collections::BTreeMap::new();
+        for kind in FLUX_KINDS {
+            for word in [kind.plural].into_iter().chain(kind.short_names.iter().copied()) {
+                assert_eq!(seen.insert(word, kind.kind), None, "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_follow_the_scope_of_the_kind() {
+        let git = find("gitrepo").map(FluxKind::resource_type).unwrap();
+        assert_eq!(
+            git.path(Some("apps"), Some("web")),
+            "/apis/source.toolkit.fluxcd.io/v1/namespaces/apps/gitrepositories/web"
+        );
+        assert_eq!(git.path(None, None), "/apis/source.toolkit.fluxcd.io/v1/gitrepositories");
+        assert_eq!(NODE.path(Some("ignored"), Some("a")), "/api/v1/nodes/a");
+        assert_eq!(find_resource_type("deploy"), Some(DEPLOYMENT));
+        assert_eq!(find_resource_type("Role.rbac.authorization.k8s.io").map(|t| t.namespaced), Some(true));
+    }
+}

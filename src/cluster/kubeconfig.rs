@@ -1,0 +1,283 @@
+//! From kubeconfig files and flags to one target: server, credentials, context, namespace. Reads files, never the environment.
+//!
+//! The rules are kubectl's: files of a list are merged, the first to set a value wins, missing files are skipped, relative
+//! paths start at the file that names them, a flag overrides one field.
+//! Source: <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
+
+use std::path::{Path, PathBuf};
+
+use kube::config::{AuthInfo, Cluster as ClusterInfo, Kubeconfig, KubeconfigError};
+use secrecy::SecretString;
+
+use super::error::Reason;
+
+/// Where the kubeconfig comes from.
+#[derive(Clone, Debug)]
+pub enum KubeconfigSource {
+    /// One file somebody named: it must exist.
+    File(PathBuf),
+    /// A list such as `KUBECONFIG` or the default location: files that do not exist are skipped.
+    List(Vec<PathBuf>),
+}
+
+/// What flags say about the connection; everything absent comes from the kubeconfig.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub context: Option<String>,
+    /// URL; a bare `host:port` means `https://`.
+    pub server: Option<String>,
+    pub token: Option<SecretString>,
+    pub tls_server_name: Option<String>,
+    pub certificate_authority: Option<PathBuf>,
+    pub client_certificate: Option<PathBuf>,
+    pub client_key: Option<PathBuf>,
+    pub insecure_skip_tls_verify: bool,
+    pub as_user: Option<String>,
+    pub as_groups: Vec<String>,
+    pub as_uid: Option<String>,
+}
+
+/// One cluster with one user, chosen and overridden, but nothing loaded or dialled yet.
+pub(super) struct Target {
+    pub context: Option<String>,
+    /// The context's own namespace; an empty one counts as none.
+    pub namespace: Option<String>,
+    pub cluster: ClusterInfo,
+    pub user: AuthInfo,
+}
+
+/// Reads and merges the files of a source.
+///
+/// # Errors
+/// A named file that cannot be read, or any file that is no kubeconfig.
+pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
+    match source {
+        KubeconfigSource::File(path) => read_file(path),
+        KubeconfigSource::List(paths) => {
+            let mut merged = Kubeconfig::default();
+            for path in paths.iter().filter(|p| !p.as_os_str().is_empty()) {
+                // Only absence is forgiven: a file that may not be read must not silently change the cluster.
+                let absent = std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+                if !absent {
+                    let next = read_file(path)?;
+                    merged = merged.merge(next).map_err(|e| unusable(path, &e))?;
+                }
+            }
+            Ok(merged)
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
+    Kubeconfig::read_from(path).map_err(|e| unusable(path, &e))
+}
+
+/// The parser's own message shows lines of the file, which hold credentials; so only the kind of problem is told.
+fn unusable(path: &Path, error: &KubeconfigError) -> Reason {
+    let problem = match error {
+        KubeconfigError::ReadConfig(io, _) => io.to_string(),
+        KubeconfigError::Parse(_) => "it is no kubeconfig in YAML".to_owned(),
+        KubeconfigError::KindMismatch => "its kind differs from that of the files before".to_owned(),
+        KubeconfigError::ApiVersionMismatch => "its apiVersion differs from that of the files before".to_owned(),
+        _ => "it cannot be used".to_owned(),
+    };
+    Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
+}
+
+/// Picks context, cluster and user, and lays the flags over them. None: nothing says which cluster to use.
+pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<Target>, Reason> {
+    let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    let name = overrides.context.clone().or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
+    let mut target = match name {
+        Some(name) => {
+            let context = config
+                .contexts
+                .iter()
+                .find(|c| c.name == name)
+                .and_then(|c| c.context.clone())
+                .ok_or_else(|| Reason::ContextNotFound { name: name.clone(), known: known() })?;
+            let cluster = config.clusters.iter().find(|c| c.name == context.cluster).and_then(|c| c.cluster.clone());
+            // kubectl works without a user entry (a proxy may add the credentials), but not without a cluster,
+            // unless --server stands in for it.
+            let user = config.auth_infos.iter().find(|u| Some(&u.name) == context.user.as_ref());
+            let cluster = match (cluster, &overrides.server) {
+                (Some(cluster), _) => cluster,
+                (None, Some(_)) => ClusterInfo::default(),
+                (None, None) => {
+                    return Err(Reason::Config(format!(
+                        "context {name} names cluster {}, which is not in the kubeconfig",
+                        context.cluster
+                    )));
+                }
+            };
+            Target {
+                context: Some(name),
+                namespace: context.namespace.filter(|n| !n.is_empty()),
+                cluster,
+                user: user.and_then(|u| u.auth_info.clone()).unwrap_or_default(),
+            }
+        }
+        None if overrides.server.is_some() => {
+            Target { context: None, namespace: None, cluster: ClusterInfo::default(), user: AuthInfo::default() }
+        }
+        None if !config.contexts.is_empty() => return Err(Reason::NoCurrentContext { known: known() }),
+        None => return Ok(None),
+    };
+    apply_overrides(&mut target.cluster, overrides);
+    override_user(&mut target.user, overrides);
+    Ok(Some(target))
+}
+
+fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
+    for text in [&mut cluster.certificate_authority, &mut cluster.certificate_authority_data, &mut cluster.proxy_url] {
+        *text = text.take().filter(|t| !t.is_empty());
+    }
+    if let Some(server) = &flags.server {
+        cluster.server = Some(server.clone());
+        // The name in the kubeconfig belongs to the server that was overridden.
+        cluster.tls_server_name = None;
+    }
+    if let Some(name) = &flags.tls_server_name {
+        cluster.tls_server_name = Some(name.clone());
+    }
+    cluster.tls_server_name = cluster.tls_server_name.take().filter(|n| !n.is_empty());
+    if let Some(path) = &flags.certificate_authority {
+        cluster.certificate_authority = Some(path.to_string_lossy().into_owned());
+        cluster.certificate_authority_data = None;
+    }
+    if flags.insecure_skip_tls_verify {
+        cluster.insecure_skip_tls_verify = Some(true);
+        cluster.certificate_authority = None;
+        cluster.certificate_authority_data = None;
+    }
+}
+
+pub(super) fn override_user(user: &mut AuthInfo, flags: &Overrides) {
+    if let Some(token) = &flags.token {
+        // A client certificate would win over the token at the API server, so the token stands alone.
+        *user = AuthInfo {
+            token: Some(token.clone()),
+            impersonate: user.impersonate.take(),
+            impersonate_groups: user.impersonate_groups.take(),
+            impersonate_uid: user.impersonate_uid.take(),
+            ..AuthInfo::default()
+        };
+    }
+    if let Some(path) = &flags.client_certificate {
+        user.client_certificate = Some(path.to_string_lossy().into_owned());
+        user.client_certificate_data = None;
+        user.exec = None;
+    }
+    if let Some(path) = &flags.client_key {
+        user.client_key = Some(path.to_string_lossy().into_owned());
+        user.client_key_data = None;
+    }
+    if let Some(name) = &flags.as_user {
+        user.impersonate = Some(name.clone());
+    }
+    if !flags.as_groups.is_empty() {
+        user.impersonate_groups = Some(flags.as_groups.clone());
+    }
+    if let Some(uid) = &flags.as_uid {
+        user.impersonate_uid = Some(uid.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Kubeconfig {
+        Kubeconfig::from_yaml(text).unwrap()
+    }
+
+    fn two_contexts() -> Kubeconfig {
+        config(
+            "current-context: a\n\
+             contexts: [{name: a, context: {cluster: one, user: u, namespace: ''}}, {name: b, context: {cluster: two, namespace: apps}}]\n\
+             clusters: [{name: one, cluster: {server: 'https://one', certificate-authority-data: QQ==, tls-server-name: inner}}, {name: two, cluster: {server: 'https://two'}}]\n\
+             users: [{name: u, user: {client-certificate: c, client-key: k}}]\n",
+        )
+    }
+
+    fn target(overrides: Overrides) -> Target {
+        choose(two_contexts(), &overrides).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_current_context_is_used_and_an_empty_namespace_is_none() {
+        let target = target(Overrides::default());
+        assert_eq!((target.context.as_deref(), target.namespace), (Some("a"), None));
+        assert_eq!(target.cluster.server.as_deref(), Some("https://one"));
+    }
+
+    #[test]
+    fn a_context_by_name_brings_its_own_namespace() {
+        let target = target(Overrides { context: Some("b".into()), ..Overrides::default() });
+        assert_eq!(target.namespace.as_deref(), Some("apps"));
+        assert_eq!(target.cluster.server.as_deref(), Some("https://two"));
+    }
+
+    #[test]
+    fn an_unknown_context_lists_the_known_ones() {
+        let reason = choose(two_contexts(), &Overrides { context: Some("c".into()), ..Overrides::default() }).err();
+        assert_eq!(reason, Some(Reason::ContextNotFound { name: "c".into(), known: vec!["a".into(), "b".into()] }));
+    }
+
+    #[test]
+    fn contexts_without_a_current_one_are_an_error_and_no_contexts_are_no_cluster() {
+        let mut config = two_contexts();
+        config.current_context = None;
+        assert!(matches!(choose(config, &Overrides::default()), Err(Reason::NoCurrentContext { .. })));
+        assert!(choose(Kubeconfig::default(), &Overrides::default()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_token_flag_replaces_every_other_credential() {
+        let target = target(Overrides { token: Some("t".to_owned().into()), ..Overrides::default() });
+        assert!(target.user.token.is_some() && target.user.client_certificate.is_none());
+    }
+
+    #[test]
+    fn another_server_drops_the_tls_name_of_the_first() {
+        let target = target(Overrides { server: Some("https://three".into()), ..Overrides::default() });
+        assert_eq!(target.cluster.tls_server_name, None);
+        assert!(target.cluster.certificate_authority_data.is_some());
+    }
+
+    #[test]
+    fn skipping_verification_drops_the_authority() {
+        let target = target(Overrides { insecure_skip_tls_verify: true, ..Overrides::default() });
+        assert_eq!(target.cluster.certificate_authority_data, None);
+    }
+
+    #[test]
+    fn a_server_alone_needs_no_kubeconfig() {
+        let flags = Overrides { server: Some("https://x".into()), ..Overrides::default() };
+        let target = choose(Kubeconfig::default(), &flags).unwrap().unwrap();
+        assert_eq!((target.context, target.cluster.server.as_deref()), (None, Some("https://x")));
+    }
+
+    #[test]
+    fn missing_files_of_a_list_are_skipped_and_the_first_value_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        std::fs::write(&one, "current-context: first\n").unwrap();
+        std::fs::write(&two, "current-context: second\ncontexts: [{name: first, context: {cluster: c}}]\n").unwrap();
+        let list = KubeconfigSource::List(vec![folder.path().join("none"), PathBuf::new(), one, two]);
+        let merged = read(&list).unwrap();
+        assert_eq!(merged.current_context.as_deref(), Some("first"));
+        assert_eq!(merged.contexts.len(), 1);
+    }
+
+    #[test]
+    fn a_named_file_must_exist_and_a_broken_one_is_not_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = read(&KubeconfigSource::File(folder.path().join("none"))).unwrap_err();
+        assert!(missing.to_string().contains("No such file"), "{missing}");
+        let broken = folder.path().join("broken");
+        std::fs::write(&broken, "users: [{name: u, user: {token: canary-7}}, oops: [\n").unwrap();
+        let error = read(&KubeconfigSource::List(vec![broken])).unwrap_err().to_string();
+        assert!(error.ends_with("it is no kubeconfig in YAML") && !error.contains("canary"), "{error}");
+    }
+}

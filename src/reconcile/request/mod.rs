@@ -1,0 +1,16 @@
+//! Asking a controller in the cluster for something, and seeing it through.
+//!
+//! ```text
+//! patch (pure)  ->  API server  ->  the controller works  ->  watch  ->  readiness (pure)
+//! ```
+//!
+//! A request is an annotation with a new value; it is handled once the status repeats that value. Nothing here
+//! reconciles by itself: these are the words of the command line to a controller that runs elsewhere.
+
+mod patch;
+mod readiness;
+mod watch;
+
+pub use patch::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
+pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};
+pub use watch::{Absent, EventView, Last, Sign, Wait, WaitError};

@@ -1,0 +1,223 @@
+//! What an object's status says about a request.
+
+use std::fmt;
+
+use kube::core::DynamicObject;
+use serde_json::Value;
+
+use super::Switch;
+use crate::api::well_known::{REQUESTED_AT_ANNOTATION, condition as kind_of_condition, reason};
+
+/// One condition of a status, as written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionView {
+    pub condition: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    /// Generation the condition speaks about; the status' own one when the condition carries none.
+    pub observed_generation: Option<i64>,
+}
+
+impl fmt::Display for ConditionView {
+    /// `Ready=False HealthCheckFailed: the message`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.condition, self.status)?;
+        if !self.reason.is_empty() {
+            write!(f, " {}", self.reason)?;
+        }
+        let message = self.message.trim_end();
+        if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
+    }
+}
+
+/// Where an object stands with respect to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// The request is handled and the object is Ready at its current generation.
+    Ready {
+        message: String,
+    },
+    /// The object reports that it failed at its current generation.
+    Failed {
+        reason: String,
+        message: String,
+    },
+    /// Nobody will look at the object.
+    Suspended,
+    /// The object is being deleted.
+    Deleting,
+    Pending(Pending),
+}
+
+/// What has not happened yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// No controller wrote a Ready condition.
+    NoStatus,
+    /// The status does not repeat the request's value.
+    RequestNotSeen,
+    /// Ready speaks about an older generation.
+    OlderGeneration { observed: Option<i64>, current: i64 },
+    /// Ready is Unknown, or the health check was interrupted.
+    InProgress(ConditionView),
+}
+
+impl fmt::Display for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pending::NoStatus => f.write_str("no controller has reported on it yet"),
+            Pending::RequestNotSeen => f.write_str("the request is not handled yet"),
+            Pending::OlderGeneration { observed: Some(observed), current } => {
+                write!(f, "the status is of generation {observed}, the object is at {current}")
+            }
+            Pending::OlderGeneration { observed: None, current } => {
+                write!(f, "the status names no generation, the object is at {current}")
+            }
+            Pending::InProgress(condition) => condition.fmt(f),
+        }
+    }
+}
+
+/// Returns the condition of the given type, if the status has one.
+pub fn condition(object: &DynamicObject, condition_type: &str) -> Option<ConditionView> {
+    let list = object.data.pointer("/status/conditions")?.as_array()?;
+    let found = list.iter().find(|c| c.get("type").and_then(Value::as_str) == Some(condition_type))?;
+    let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let observed_generation = found
+        .get("observedGeneration")
+        .or_else(|| object.data.pointer("/status/observedGeneration"))
+        .and_then(Value::as_i64);
+    Some(ConditionView {
+        condition: condition_type.to_owned(),
+        status: text("status"),
+        reason: text("reason"),
+        message: text("message"),
+        observed_generation,
+    })
+}
+
+/// Returns the condition that says most about what is going on: Stalled, then Reconciling, then Ready.
+pub fn telling_condition(object: &DynamicObject) -> Option<ConditionView> {
+    use kind_of_condition::{READY, RECONCILING, STALLED};
+    let holds = |name| condition(object, name).filter(|c| c.status == "True");
+    let ready = condition(object, READY);
+    if ready.as_ref().is_some_and(|r| r.status != "Unknown") {
+        return ready;
+    }
+    holds(STALLED).or_else(|| holds(RECONCILING)).or(ready)
+}
+
+/// Judges an object against a request (`None`: only "is it ready").
+///
+/// A request that someone else overwrote with a newer one is over with that newer one.
+pub fn assess(object: &DynamicObject, switch: Switch, request: Option<&str>) -> Readiness {
+    if object.metadata.deletion_timestamp.is_some() {
+        return Readiness::Deleting;
+    }
+    if switch.is_off(object) {
+        return Readiness::Suspended;
+    }
+    if request.is_some_and(|token| !is_handled(object, token)) {
+        return Readiness::Pending(Pending::RequestNotSeen);
+    }
+    let Some(ready) = condition(object, kind_of_condition::READY) else {
+        return Readiness::Pending(Pending::NoStatus);
+    };
+    let current = object.metadata.generation.unwrap_or_default();
+    if ready.observed_generation != Some(current) {
+        return Readiness::Pending(Pending::OlderGeneration { observed: ready.observed_generation, current });
+    }
+    match ready.status.as_str() {
+        "True" => Readiness::Ready { message: ready.message },
+        "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
+            Readiness::Failed { reason: ready.reason, message: ready.message }
+        }
+        _ => Readiness::Pending(Pending::InProgress(ready)),
+    }
+}
+
+fn is_handled(object: &DynamicObject, token: &str) -> bool {
+    let handled = object.data.pointer("/status/lastHandledReconcileAt").and_then(Value::as_str);
+    let asked = object.metadata.annotations.as_ref().and_then(|a| a.get(REQUESTED_AT_ANNOTATION)).map(String::as_str);
+    handled == Some(token) || (asked != Some(token) && asked.is_some() && handled == asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(asked: &str, handled: &str, ready: Value) -> DynamicObject {
+        let conditions = if ready.is_null() { json!([]) } else { json!([ready]) };
+        serde_json::from_value(json!({
+            "metadata": {"name": "flux", "namespace": "flux-system", "generation": 2,
+                "annotations": {"reconcile.fluxcd.io/requestedAt": asked}},
+            "status": {"conditions": conditions, "lastHandledReconcileAt": handled},
+        }))
+        .unwrap()
+    }
+
+    fn ready(status: &str, reason: &str, generation: i64) -> Value {
+        json!({"type": "Ready", "status": status, "reason": reason, "message": "m", "observedGeneration": generation})
+    }
+
+    fn judge(object: &DynamicObject, request: Option<&str>) -> Readiness {
+        assess(object, Switch::SpecField, request)
+    }
+
+    #[test]
+    fn ready_without_the_token_is_not_the_answer_to_the_request() {
+        let old = object("t2", "t1", ready("True", "ReconciliationSucceeded", 2));
+        assert_eq!(judge(&old, Some("t2")), Readiness::Pending(Pending::RequestNotSeen));
+        assert_eq!(judge(&old, None), Readiness::Ready { message: "m".into() });
+        let new = object("t2", "t2", ready("True", "ReconciliationSucceeded", 2));
+        assert_eq!(judge(&new, Some("t2")), Readiness::Ready { message: "m".into() });
+    }
+
+    #[test]
+    fn a_request_that_was_overwritten_is_over_with_the_newer_one() {
+        let overtaken = object("t3", "t3", ready("True", "ReconciliationSucceeded", 2));
+        assert_eq!(judge(&overtaken, Some("t2")), Readiness::Ready { message: "m".into() });
+        let waiting = object("t3", "t1", ready("True", "ReconciliationSucceeded", 2));
+        assert_eq!(judge(&waiting, Some("t2")), Readiness::Pending(Pending::RequestNotSeen));
+    }
+
+    #[test]
+    fn ready_of_an_older_generation_keeps_waiting() {
+        let old = object("t", "t", ready("True", "ReconciliationSucceeded", 1));
+        let pending = Pending::OlderGeneration { observed: Some(1), current: 2 };
+        assert_eq!(judge(&old, Some("t")), Readiness::Pending(pending));
+    }
+
+    #[test]
+    fn a_failure_ends_the_wait_but_a_cancelled_health_check_does_not() {
+        let failed = object("t", "t", ready("False", "BuildFailed", 2));
+        assert_eq!(judge(&failed, None), Readiness::Failed { reason: "BuildFailed".into(), message: "m".into() });
+        for going_on in [ready("False", "HealthCheckCanceled", 2), ready("Unknown", "Progressing", 2)] {
+            let object = object("t", "t", going_on);
+            assert!(matches!(judge(&object, None), Readiness::Pending(Pending::InProgress(_))));
+        }
+    }
+
+    #[test]
+    fn an_object_without_conditions_is_pending_and_a_suspended_one_is_said_so() {
+        let mut fresh = object("t", "t", Value::Null);
+        assert_eq!(judge(&fresh, None), Readiness::Pending(Pending::NoStatus));
+        fresh.data["spec"] = json!({"suspend": true});
+        assert_eq!(judge(&fresh, Some("other")), Readiness::Suspended);
+    }
+
+    #[test]
+    fn the_telling_condition_is_what_happens_now_or_else_the_outcome() {
+        let with = |list: Value| -> DynamicObject {
+            serde_json::from_value(json!({"metadata": {"name": "a"}, "status": {"conditions": list}})).unwrap()
+        };
+        let reconciling = json!({"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "apply"});
+        let now = with(json!([reconciling, ready("Unknown", "Progressing", 1)]));
+        assert_eq!(telling_condition(&now).unwrap().to_string(), "Reconciling=True Progressing: apply");
+        let failed = with(json!([reconciling, ready("False", "BuildFailed", 1)]));
+        assert_eq!(telling_condition(&failed).unwrap().to_string(), "Ready=False BuildFailed: m");
+    }
+}

@@ -1,0 +1,281 @@
+//! YAML in and out: the one door every manifest passes through.
+//!
+//! Values are [`serde_json::Value`] with key order kept. Reading follows what `kubectl` makes of a manifest: YAML 1.1
+//! booleans, octal numbers with a leading zero (`defaultMode: 0644` is 420), merge keys. Writing quotes whatever a
+//! YAML 1.1 reader could take for something other than a string.
+//!
+//! Input is untrusted: its size, nesting, and the growth of aliases are bounded before a value exists.
+//!
+//! Pure: no file is opened here; [`read`] takes any reader.
+
+use std::io::Read;
+
+use serde::Serialize;
+use serde_json::{Number, Value};
+
+mod positions;
+
+pub use positions::{Positions, parse_positions};
+
+/// Largest text that is parsed, in bytes (16 MiB).
+///
+/// etcd refuses objects beyond 1.5 MiB, so this leaves room for several of the largest; a larger text is a mistake.
+pub const MAX_INPUT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Deepest nesting of mappings and sequences that is parsed.
+pub const MAX_DEPTH: usize = 128;
+
+/// Position of a node in a text; both numbers count from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    pub line: u64,
+    pub column: u64,
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Why a text cannot be read as YAML or a value cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum YamlError {
+    /// The text is longer than [`MAX_INPUT_BYTES`].
+    #[error("the text is larger than the {} MiB that are read at most", MAX_INPUT_BYTES / 1024 / 1024)]
+    TooLarge,
+    /// The bytes are not UTF-8.
+    #[error("the text is not valid UTF-8 (first bad byte in line {line})")]
+    NotUtf8 { line: usize },
+    /// The text holds a NUL, which YAML does not allow.
+    #[error("the text contains a NUL byte at {0}")]
+    NulByte(Location),
+    /// The reader failed.
+    #[error("cannot read the text")]
+    Read(#[source] std::io::Error),
+    /// The text is not YAML, or breaks one of the limits.
+    #[error("{message}{}", at(.location))]
+    Syntax { message: String, location: Option<Location> },
+    /// One document was expected.
+    #[error("expected one YAML document, found {found}")]
+    NotOneDocument { found: usize },
+    /// The value has no YAML form.
+    #[error("cannot write the value as YAML: {0}")]
+    Write(String),
+}
+
+impl YamlError {
+    /// Returns where in the text the problem is, when it has a place.
+    pub fn location(&self) -> Option<Location> {
+        match self {
+            YamlError::NulByte(location) => Some(*location),
+            YamlError::Syntax { location, .. } => *location,
+            YamlError::NotUtf8 { line } => Some(Location { line: *line as u64, column: 1 }),
+            _ => None,
+        }
+    }
+}
+
+fn at(location: &Option<Location>) -> String {
+    location.map(|l| format!(" at {l}")).unwrap_or_default()
+}
+
+/// Reads a whole text, stopping as soon as it is longer than [`MAX_INPUT_BYTES`].
+///
+/// # Errors
+/// [`YamlError::TooLarge`], [`YamlError::NotUtf8`] and [`YamlError::Read`].
+pub fn read(reader: impl Read) -> Result<String, YamlError> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_INPUT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(YamlError::Read)?;
+    if bytes.len() > MAX_INPUT_BYTES {
+        return Err(YamlError::TooLarge);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+        YamlError::NotUtf8 { line }
+    })
+}
+
+/// Parses every document of a text; empty documents and documents of comments only are left out.
+///
+/// Plain scalars have the types `kubectl` gives them: `on`, `yes`, `y` and their like are booleans, `0644` is the
+/// octal number 420, `1.0` is the integer 1. Merge keys are expanded, the mapping's own keys winning.
+///
+/// # Errors
+/// A syntax error, a duplicate key, an unknown alias, a number that JSON cannot carry (`.inf`), a text beyond
+/// [`MAX_INPUT_BYTES`], nesting beyond [`MAX_DEPTH`], or aliases that grow out of proportion.
+pub fn parse_documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    parse(text, false)
+}
+
+/// Parses every document of a kustomize patch: like [`parse_documents`], but only `true` and `false` are booleans.
+///
+/// kustomize reads patches by the YAML 1.2 rules for booleans, so that a key or value `y` or `on` stays text.
+///
+/// # Errors
+/// Those of [`parse_documents`].
+pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    parse(text, true)
+}
+
+/// Parses a text that holds exactly one document that is not empty.
+///
+/// # Errors
+/// Those of [`parse_documents`], and [`YamlError::NotOneDocument`].
+pub fn parse_one(text: &str) -> Result<Value, YamlError> {
+    let mut documents = parse_documents(text)?;
+    match (documents.pop(), documents.len()) {
+        (Some(document), 0) => Ok(document),
+        (None, _) => Err(YamlError::NotOneDocument { found: 0 }),
+        (Some(_), rest) => Err(YamlError::NotOneDocument { found: rest + 1 }),
+    }
+}
+
+fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
+    let text = checked(text)?;
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)?;
+    documents.iter_mut().for_each(whole_floats_to_integers);
+    Ok(documents)
+}
+
+/// Applies the limits that come before parsing, and drops a byte order mark.
+fn checked(text: &str) -> Result<&str, YamlError> {
+    if text.len() > MAX_INPUT_BYTES {
+        return Err(YamlError::TooLarge);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some((before, _)) = text.split_once('\0') {
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u64 + 1;
+        return Err(YamlError::NulByte(Location { line, column }));
+    }
+    Ok(text)
+}
+
+fn options(strict_booleans: bool) -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        legacy_octal_numbers: true,
+        strict_booleans: strict_booleans,
+        with_snippet: false,
+        // Comments would count against a limit of 96 in a row; a licence header may be longer.
+        emit_comments: false,
+        // The defaults refuse lists of some 40,000 small mappings, which `kubectl get -o yaml` of a large cluster
+        // easily prints; the size limit above keeps the larger budget harmless.
+        budget: serde_saphyr::budget! {
+            max_nodes: 2_000_000,
+            max_events: 8_000_000,
+            max_depth: MAX_DEPTH,
+            max_total_scalar_bytes: MAX_INPUT_BYTES,
+            max_documents: 100_000,
+            // What aliases may copy; hand-written manifests copy a few dozen nodes.
+            max_recorded_anchor_events: 200_000,
+            max_recorded_anchor_bytes: MAX_INPUT_BYTES,
+        },
+    }
+}
+
+fn syntax_error(error: serde_saphyr::Error) -> YamlError {
+    let location = error
+        .location()
+        .filter(|location| location.line() > 0)
+        .map(|location| Location { line: location.line(), column: location.column() });
+    YamlError::Syntax { message: describe(error.without_snippet()), location }
+}
+
+/// Words an error for a person: no position (that is carried apart), no advice to programmers.
+fn describe(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error;
+    use serde_saphyr::budget::BudgetBreach;
+    match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
+        Error::DuplicateMappingKey { key: None, .. } => "duplicate key".into(),
+        Error::NonFiniteFloat { value, .. } => format!("{value} is not a number that a manifest can hold"),
+        Error::UnknownAnchor { .. } => "the alias names an anchor that is not defined before it".into(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => "the alias refers to what contains it".into(),
+        Error::NullIntoString { .. } => "a key must be text, not null".into(),
+        Error::Unexpected { expected: "string scalar", .. } => {
+            "a key must be text, not a mapping or a list (templates like {{ … }} need quotes)".into()
+        }
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            format!("nesting is deeper than the {MAX_DEPTH} levels that are read at most")
+        }
+        Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } | Error::AliasReplayStackDepthExceeded { .. } => {
+            "the document grows beyond what is read at most (aliases, keys or documents)".into()
+        }
+        Error::AliasError { error, .. } => describe(error.without_snippet()),
+        other => {
+            // The library appends the position to its text, once or twice.
+            let text = other.to_string();
+            text.split(" at line ").next().unwrap_or_default().split(" (defined at").next().unwrap_or_default().into()
+        }
+    }
+}
+
+/// Turns `1.0` and `1e3` into integers, as the JSON that `kubectl` sends has them.
+fn whole_floats_to_integers(value: &mut Value) {
+    // Beyond 2^53 a float no longer names one integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT) {
+                *number = Number::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_floats_to_integers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_floats_to_integers),
+        _ => {}
+    }
+}
+
+/// Writes one document, without `---`, keys in their order, ending in a newline.
+///
+/// # Errors
+/// [`YamlError::Write`] when the value has no JSON form, for example a map with keys that are not text.
+pub fn to_string(value: &impl Serialize) -> Result<String, YamlError> {
+    let value = serde_json::to_value(value).map_err(|error| YamlError::Write(error.to_string()))?;
+    write_value(&value)
+}
+
+/// Writes a stream of documents, each with a `---` line in front.
+///
+/// # Errors
+/// Those of [`to_string`].
+pub fn document_stream(values: &[Value]) -> Result<String, YamlError> {
+    let mut stream = String::new();
+    for value in values {
+        stream.push_str("---\n");
+        stream.push_str(&write_value(value)?);
+    }
+    Ok(stream)
+}
+
+fn write_value(value: &Value) -> Result<String, YamlError> {
+    let options = serde_saphyr::ser_options! {
+        // Long lines stay as they are: folding changes what a diff shows.
+        min_fold_chars: usize::MAX,
+        folded_wrap_chars: usize::MAX,
+        prefer_block_scalars: !has_tab_led_text(value),
+    };
+    let mut text =
+        serde_saphyr::to_string_with_options(value, options).map_err(|error| YamlError::Write(error.to_string()))?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Tells whether some text of several lines starts with a tab: as a `|` block, libyaml and go-yaml cannot read it.
+fn has_tab_led_text(value: &Value) -> bool {
+    let tab_led = |text: &str| text.contains('\n') && text.trim_start_matches('\n').starts_with('\t');
+    match value {
+        Value::String(text) => tab_led(text),
+        Value::Array(items) => items.iter().any(has_tab_led_text),
+        Value::Object(fields) => fields.iter().any(|(key, value)| tab_led(key) || has_tab_led_text(value)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Where in a text every node of a YAML document stands.
+//!
+//! A second reading, by parser events, for the one case that needs it: telling a person where a wrong value is.
+//! It recurses nowhere and follows an alias only when a path is looked up, so hostile text costs no more than its
+//! length.
+
+use std::collections::HashMap;
+
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::{Location, checked};
+
+/// The positions of the nodes of one document.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    location: Location,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Scalar,
+    Items(Vec<usize>),
+    Fields(Vec<Field>),
+    /// An alias, and the node its anchor stands for.
+    Alias(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    key: String,
+    location: Location,
+    value: usize,
+}
+
+/// Index of the root in [`Positions::nodes`]: events arrive parents first.
+const ROOT: usize = 0;
+
+/// How many merge keys inside merge keys a lookup follows.
+const MERGE_DEPTH: usize = 16;
+
+/// Reads the positions of every document, in the order and number of [`super::parse_documents`].
+///
+/// Best effort: a text that cannot be parsed yields the documents before the error.
+pub fn parse_positions(text: &str) -> Vec<Positions> {
+    let Ok(text) = checked(text) else { return Vec::new() };
+    let (mut documents, mut builder) = (Vec::new(), Builder::default());
+    for item in Parser::new_from_str(text) {
+        let Ok((event, span)) = item else { break };
+        if matches!(event, Event::DocumentEnd) {
+            let finished = std::mem::take(&mut builder);
+            if !finished.is_empty {
+                documents.push(Positions { nodes: finished.nodes });
+            }
+        } else {
+            builder.event(event, &span);
+        }
+    }
+    documents
+}
+
+impl Positions {
+    /// Returns where the value at an RFC 6901 JSON pointer starts.
+    ///
+    /// When the path does not exist in the text, the nearest parent that does is what a person has to look at.
+    pub fn value(&self, pointer: &str) -> Option<Location> {
+        self.walk(pointer, |_, value| value)
+    }
+
+    /// Returns where the key of the field at an RFC 6901 JSON pointer stands; for a list item, where the item starts.
+    pub fn key(&self, pointer: &str) -> Option<Location> {
+        self.walk(pointer, |key, value| key.unwrap_or(value))
+    }
+
+    fn walk(&self, pointer: &str, pick: impl Fn(Option<Location>, Location) -> Location) -> Option<Location> {
+        let mut index = ROOT;
+        let mut found = self.nodes.get(ROOT)?.location;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            let Some((key, child)) = self.child(index, &step, MERGE_DEPTH) else { break };
+            found = pick(key, self.nodes.get(child)?.location);
+            index = child;
+        }
+        Some(found)
+    }
+
+    fn child(&self, index: usize, step: &str, depth: usize) -> Option<(Option<Location>, usize)> {
+        match &self.nodes.get(index)?.shape {
+            Shape::Scalar => None,
+            // An anchor's node is complete before an alias to it is read, so this ends.
+            Shape::Alias(target) => self.child(*target, step, depth),
+            Shape::Items(items) => items.get(step.parse::<usize>().ok()?).map(|item| (None, *item)),
+            Shape::Fields(fields) => {
+                let own = fields.iter().find(|field| field.key == step);
+                own.map(|field| (Some(field.location), field.value)).or_else(|| {
+                    let merged = fields.iter().find(|field| field.key == "<<")?.value;
+                    self.merged(merged, step, depth.checked_sub(1)?)
+                })
+            }
+        }
+    }
+
+    /// Looks a field up in the value of a merge key: one mapping, or a list of them.
+    fn merged(&self, index: usize, step: &str, depth: usize) -> Option<(Option<Location>, usize)> {
+        match &self.nodes.get(index)?.shape {
+            Shape::Items(items) => items.iter().find_map(|item| self.child(*item, step, depth)),
+            Shape::Alias(target) => self.merged(*target, step, depth),
+            _ => self.child(index, step, depth),
+        }
+    }
+}
+
+struct Builder {
+    nodes: Vec<Node>,
+    /// Containers that are open: node, anchor, and in a mapping the key that waits for its value.
+    open: Vec<(usize, usize, Option<(String, Location)>)>,
+    anchors: HashMap<usize, usize>,
+    is_empty: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder { nodes: Vec::new(), open: Vec::new(), anchors: HashMap::new(), is_empty: true }
+    }
+}
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>, span: &Span) {
+        let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_null = style == ScalarStyle::Plain
+                    && tag.is_none()
+                    && (text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null"));
+                if self.open.is_empty() && is_null {
+                    return;
+                }
+                if !self.takes_key(&text, location) {
+                    let node = self.add(location, Shape::Scalar);
+                    self.anchors.insert(anchor, node);
+                }
+            }
+            Event::SequenceStart(_, anchor, _) => self.start(location, anchor, Shape::Items(Vec::new())),
+            Event::MappingStart(_, anchor, _) => self.start(location, anchor, Shape::Fields(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((node, anchor, _)) = self.open.pop() {
+                    self.anchors.insert(anchor, node);
+                }
+            }
+            Event::Alias(anchor) => {
+                let shape = self.anchors.get(&anchor).map_or(Shape::Scalar, |node| Shape::Alias(*node));
+                if !self.takes_key("", location) {
+                    self.add(location, shape);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps a scalar as the key of the innermost mapping, if that is what comes next there.
+    fn takes_key(&mut self, text: &str, location: Location) -> bool {
+        let Some((node, _, key)) = self.open.last_mut() else { return false };
+        let is_mapping = matches!(self.nodes.get(*node).map(|node| &node.shape), Some(Shape::Fields(_)));
+        if !is_mapping || key.is_some() {
+            return false;
+        }
+        *key = Some((text.to_string(), location));
+        true
+    }
+
+    fn start(&mut self, location: Location, anchor: usize, shape: Shape) {
+        // A mapping or list as a key: JSON has no such thing, and the value parser refuses it.
+        let is_key = self.takes_key("", location);
+        let node = if is_key { self.push(location, shape) } else { self.add(location, shape) };
+        self.open.push((node, anchor, None));
+    }
+
+    /// Adds a node and hangs it into the innermost open container.
+    fn add(&mut self, location: Location, shape: Shape) -> usize {
+        let index = self.push(location, shape);
+        if let Some((parent, _, key)) = self.open.last_mut() {
+            let key = key.take();
+            match (self.nodes.get_mut(*parent).map(|node| &mut node.shape), key) {
+                (Some(Shape::Items(items)), _) => items.push(index),
+                (Some(Shape::Fields(fields)), Some((key, location))) => {
+                    fields.push(Field { key, location, value: index });
+                }
+                _ => {}
+            }
+        }
+        index
+    }
+
+    fn push(&mut self, location: Location, shape: Shape) -> usize {
+        self.is_empty = false;
+        self.nodes.push(Node { location, shape });
+        self.nodes.len() - 1
+    }
+}

@@ -1,0 +1,365 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn one(text: &str) -> Value {
+    parse_one(text).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+}
+
+fn refused(text: &str) -> String {
+    match parse_documents(text) {
+        Ok(values) => panic!("{:?} was read as {values:?}", text.get(..40.min(text.len()))),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn plain_scalars_have_the_types_kubectl_gives_them() {
+    let table = [
+        ("true", json!(true)),
+        ("on", json!(true)),
+        ("yes", json!(true)),
+        ("y", json!(true)),
+        ("off", json!(false)),
+        ("n", json!(false)),
+        ("0644", json!(420)),
+        ("0123", json!(83)),
+        ("08", json!(8)),
+        ("1_000", json!(1000)),
+        ("0o17", json!(15)),
+        ("0x1F", json!(31)),
+        ("0b11", json!(3)),
+        ("1e3", json!(1000)),
+        ("1.0", json!(1)),
+        ("-2.0", json!(-2)),
+        ("1.5", json!(1.5)),
+        ("2026-01-02", json!("2026-01-02")),
+        ("12:30:45", json!("12:30:45")),
+        ("\"on\"", json!("on")),
+        ("'0644'", json!("0644")),
+        ("~", json!(null)),
+        ("", json!(null)),
+        ("!custom x", json!("x")),
+    ];
+    for (text, expected) in table {
+        assert_eq!(one(&format!("a: {text}\n")), json!({ "a": expected }), "{text}");
+    }
+}
+
+#[test]
+fn a_patch_keeps_the_words_that_only_yaml_1_1_takes_for_booleans() {
+    let text = "{a: on, b: y, c: true, d: 0644}";
+    assert_eq!(parse_patch_documents(text).unwrap(), [json!({"a": "on", "b": "y", "c": true, "d": 420})]);
+}
+
+#[test]
+fn merge_keys_are_expanded_and_local_keys_win() {
+    assert_eq!(
+        one("base: &b {x: 1, z: 2}\nuse:\n  <<: *b\n  z: 3\n"),
+        json!({"base": {"x": 1, "z": 2}, "use": {"x": 1, "z": 3}})
+    );
+}
+
+#[test]
+fn empty_documents_are_left_out() {
+    let text = "---\n# nothing\n---\na: 1\n---\n---\nb: 2\n...\n";
+    assert_eq!(parse_documents(text).unwrap(), [json!({"a": 1}), json!({"b": 2})]);
+    assert_eq!(parse_documents("").unwrap(), [] as [Value; 0]);
+    assert!(matches!(parse_one("# only a comment\n"), Err(YamlError::NotOneDocument { found: 0 })));
+    assert!(matches!(parse_one(text), Err(YamlError::NotOneDocument { found: 2 })));
+}
+
+#[test]
+fn byte_order_mark_and_carriage_returns_are_accepted() {
+    assert_eq!(one("\u{feff}a: 1\r\nb: |\r\n  x\r\n  y\r\n"), json!({"a": 1, "b": "x\ny\n"}));
+}
+
+#[test]
+fn json_is_read() {
+    assert_eq!(one(r#"{"a": [1, "x"], "b": {"c": null}}"#), json!({"a": [1, "x"], "b": {"c": null}}));
+}
+
+#[test]
+fn keys_are_text_whatever_they_look_like() {
+    assert_eq!(one("{y: 1, 0644: 2, 1.0: 4}"), json!({"y": 1, "0644": 2, "1.0": 4}));
+}
+
+#[test]
+fn key_order_is_kept() {
+    let value = one("z: 1\na: 2\nm: 3\n");
+    assert_eq!(value.as_object().unwrap().keys().collect::<Vec<_>>(), ["z", "a", "m"]);
+    assert_eq!(to_string(&value).unwrap(), "z: 1\na: 2\nm: 3\n");
+}
+
+#[test]
+fn errors_say_where() {
+    for (text, expected) in [
+        ("a: 1\nb: 2\na: 3\n", "duplicate key \"a\" at line 3, column 1"),
+        ("a: [1, 2\nb: 3\n", "illegal placement of ':' indicator at line 2, column 2"),
+        ("a: *missing\n", "the alias names an anchor that is not defined before it at line 1, column 4"),
+        ("b: &a [*a]\n", "the alias refers to what contains it at line 1, column 8"),
+        (
+            "a: {{ template }}\n",
+            "a key must be text, not a mapping or a list (templates like {{ … }} need quotes) at line 1, column 5",
+        ),
+        ("a:\n\t- x\n", "tabs disallowed within this context (block indentation) at line 2, column 2"),
+        ("a: .inf\n", ".inf is not a number that a manifest can hold at line 1, column 4"),
+        ("a: x\u{0}y\n", "the text contains a NUL byte at line 1, column 5"),
+        ("null: 1\n", "a key must be text, not null at line 1, column 1"),
+    ] {
+        assert_eq!(refused(text), expected, "{text:?}");
+    }
+}
+
+/// Every hostile input has to be refused well within what a person notices, in a debug build on a busy machine.
+fn quickly<T>(what: &str, run: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = run();
+    assert!(start.elapsed() < Duration::from_secs(10), "{what} took {:?}", start.elapsed());
+    result
+}
+
+#[test]
+fn alias_bombs_are_refused() {
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let previous = format!("*a{}", level - 1);
+        bomb += &format!("a{level}: &a{level} [{}]\n", [previous.as_str(); 10].join(", "));
+    }
+    let message = quickly("bomb", || refused(&bomb));
+    assert!(message.starts_with("the document grows beyond what is read at most"), "{message}");
+    let mut merges = String::from("m0: &m0 {a: 1}\n");
+    for level in 1..40 {
+        merges += &format!("m{level}: &m{level} {{<<: [*m{p}, *m{p}], k{level}: 1}}\n", p = level - 1);
+    }
+    quickly("merge bomb", || refused(&merges));
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let depth = 100_000;
+    quickly("flow", || refused(&"[".repeat(depth)));
+    quickly("flow map", || refused(&"{a: ".repeat(depth)));
+    quickly("sequence dashes", || refused(&"- ".repeat(depth)));
+    let stairs: String = (0..2000).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    quickly("block map", || refused(&stairs));
+    let message = refused(&format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1)));
+    assert_eq!(message, "nesting is deeper than the 128 levels that are read at most at line 1, column 129");
+    let allowed = format!("{}1{}", "[".repeat(MAX_DEPTH - 1), "]".repeat(MAX_DEPTH - 1));
+    assert!(parse_documents(&allowed).is_ok());
+    assert_eq!(parse_positions(&allowed).len(), 1);
+    quickly("positions", || parse_positions(&"[".repeat(depth)));
+}
+
+#[test]
+fn fifty_megabytes_are_refused_before_they_are_parsed_or_even_read() {
+    let line = "a: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n";
+    let text = line.repeat(50 * 1024 * 1024 / line.len());
+    assert!(matches!(quickly("parse", || parse_documents(&text)), Err(YamlError::TooLarge)));
+    // An endless reader: it would never return if the limit came after reading.
+    assert!(matches!(quickly("read", || read(std::io::repeat(b'a'))), Err(YamlError::TooLarge)));
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_refused_with_their_line() {
+    let error = read(&b"a: 1\nb: \xff\xfe\n"[..]).unwrap_err();
+    assert_eq!(error.to_string(), "the text is not valid UTF-8 (first bad byte in line 2)");
+    assert_eq!(read("grün: ✓\n".as_bytes()).unwrap(), "grün: ✓\n");
+}
+
+#[test]
+fn a_long_head_of_comments_is_read() {
+    let text = format!("{}a: 1\n", "# a line of a licence\n".repeat(500));
+    assert_eq!(one(&text), json!({"a": 1}));
+    assert_eq!(parse_positions(&text)[0].key("/a"), Some(Location { line: 501, column: 1 }));
+}
+
+#[test]
+fn a_large_list_of_small_mappings_is_read() {
+    let text = "- name: abcdefgh\n  value: some text\n".repeat(60_000);
+    assert_eq!(quickly("list", || one(&text)).as_array().unwrap().len(), 60_000);
+}
+
+#[test]
+fn positions_name_values_and_keys() {
+    let text = "# head\nspec:\n  sync:\n    kind: Git\n    a/b: 1\n  list:\n  - x\n  - name: y\n";
+    let positions = &parse_positions(text)[0];
+    let at = |line, column| Some(Location { line, column });
+    assert_eq!(positions.value("/spec/sync/kind"), at(4, 11));
+    assert_eq!(positions.key("/spec/sync/kind"), at(4, 5));
+    assert_eq!(positions.key("/spec/sync/a~1b"), at(5, 5));
+    assert_eq!(positions.value("/spec/list/0"), at(7, 5));
+    assert_eq!(positions.value("/spec/list/1/name"), at(8, 11));
+    assert_eq!(positions.key("/spec/list/1"), at(8, 5));
+    // A field that is missing is missing in its parent.
+    assert_eq!(positions.value("/spec/sync/url"), positions.value("/spec/sync"));
+    assert_eq!(positions.key("/spec/sync/url"), at(3, 3));
+    assert_eq!(positions.value(""), at(2, 1));
+}
+
+#[test]
+fn positions_follow_documents_aliases_and_merges() {
+    let text = "---\n---\na: &x {k: 1}\nb: *x\nc:\n  <<: *x\n---\nz: 1\n";
+    let all = parse_positions(text);
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[0].value("/b").map(|l| l.line), Some(4));
+    assert_eq!(all[0].value("/b/k"), Some(Location { line: 3, column: 11 }));
+    assert_eq!(all[0].value("/c/k"), Some(Location { line: 3, column: 11 }));
+    assert_eq!(all[1].key("/z"), Some(Location { line: 8, column: 1 }));
+}
+
+#[test]
+fn words_that_yaml_1_1_readers_mistake_are_quoted() {
+    for word in [
+        "on",
+        "off",
+        "y",
+        "n",
+        "yes",
+        "No",
+        "TRUE",
+        "null",
+        "~",
+        "",
+        "1_000",
+        "12:30:45",
+        "2026-01-02",
+        "=",
+        "<<",
+        "0644",
+        "0o17",
+        "0x1F",
+        "1e3",
+        ".inf",
+        ".nan",
+        "-",
+        "- a",
+        "a: b",
+        "a #b",
+        "#",
+        "&a",
+        "*a",
+        "!x",
+        "%x",
+        "@x",
+        "`x",
+        " x",
+        "x ",
+        "x:",
+        "[",
+        "{",
+        "1.10",
+        "-1",
+        "+1",
+        "---",
+        "...",
+        "?",
+        "|",
+        ">",
+        "'",
+        "\"",
+        "a\tb",
+        "\\",
+    ] {
+        for text in [to_string(&json!({"k": word})).unwrap(), to_string(&json!([word])).unwrap()] {
+            let strict: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+            let read = serde_json::to_value(strict).unwrap();
+            assert!(read == json!({"k": word}) || read == json!([word]), "{word:?} was written as {text}");
+            assert_eq!(one(&text), read);
+        }
+    }
+    for word in ["on", "off", "y", "n", "1_000", "12:30:45", "2026-01-02", "=", "<<"] {
+        let text = to_string(&json!({"k": word})).unwrap();
+        assert!(text.contains('\'') || text.contains('"'), "{text}");
+    }
+}
+
+#[test]
+fn text_of_several_lines_is_a_block_and_long_lines_are_not_folded() {
+    let long = "word ".repeat(100);
+    let value = json!({"script": "a\nb\n", "no-newline": "a\nb", "long": long.trim_end()});
+    let text = to_string(&value).unwrap();
+    assert!(text.contains("script: |\n  a\n  b\n"), "{text}");
+    assert!(text.contains("no-newline: |-\n  a\n  b\n"), "{text}");
+    assert!(text.lines().any(|line| line.len() > 450), "{text}");
+    assert_eq!(one(&text), value);
+}
+
+#[test]
+fn every_document_of_a_stream_starts_with_its_marker() {
+    let values = [json!({"a": 1}), json!({"b": []}), json!({"c": {}})];
+    assert_eq!(document_stream(&values).unwrap(), "---\na: 1\n---\nb: []\n---\nc: {}\n");
+    assert_eq!(parse_documents(&document_stream(&values).unwrap()).unwrap(), values);
+}
+
+/// Text of the kinds that break emitters: leading and trailing space, tabs, newlines, indicators, control characters.
+fn nasty() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\n".to_string()),
+        Just("\t".to_string()),
+        Just(" ".to_string()),
+        Just("\r".to_string()),
+        Just("#".to_string()),
+        Just(": ".to_string()),
+        Just("- ".to_string()),
+        Just("---".to_string()),
+        Just("'".to_string()),
+        Just("\"".to_string()),
+        Just("\\".to_string()),
+        Just("\u{85}".to_string()),
+        Just("\u{2028}".to_string()),
+        Just("\u{feff}".to_string()),
+        Just("\u{7f}".to_string()),
+        Just("0".to_string()),
+        "[a-z]{1,4}",
+        any::<char>().prop_filter("NUL is refused on purpose", |c| *c != '\0').prop_map(String::from),
+    ];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1_000_000i64..1_000_000).prop_map(|n| Value::from(n as f64 + 0.5)),
+        nasty().prop_map(Value::from),
+        nasty().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(nasty(), inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// What we write, this reader and libyaml's family (which reads as go-yaml does) both read back unchanged.
+    #[test]
+    fn two_readers_agree_with_what_is_written(value in value()) {
+        let text = to_string(&value).unwrap();
+        if value != Value::Null {
+            prop_assert_eq!(&one(&text), &value, "{}", text);
+        }
+        let other: serde_yaml::Value = match serde_yaml::from_str(&text) {
+            Ok(other) => other,
+            Err(error) => return Err(TestCaseError::fail(format!("{error}: {text:?}"))),
+        };
+        prop_assert_eq!(&serde_json::to_value(other).unwrap(), &value, "{}", text);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_without_panic(text in "\\PC{0,60}|[ -~\n\t]{0,120}") {
+        let positions = parse_positions(&text);
+        if let Ok(values) = parse_documents(&text) {
+            prop_assert_eq!(values.len(), positions.len());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Tests against a real control plane; `tests/support/mod.rs` says how to add one.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod harness;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(exit) = harness::run_as_owner_to_be_killed() {
+        return exit;
+    }
+    support::run_tests([harness::tests()].concat())
+}

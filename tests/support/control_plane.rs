@@ -1,0 +1,546 @@
+//! One Kubernetes control plane on loopback: real servers, free ports, a temporary folder of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+
+use super::audit::AuditLog;
+use super::certificates::{Authority, TokenKey, Validity};
+use super::kubeconfig::{Credentials, Kubeconfig};
+use super::kubelet::Kubelet;
+use super::programs::{self, Component};
+use super::server_process::{OwnedFolder, ServerProcess};
+use super::{Error, Fallible, eventually};
+
+/// Also the audience of service account tokens.
+const TOKEN_ISSUER: &str = "https://kubernetes.default.svc";
+
+/// How long any one server may take to answer; ten times what was measured on two busy cores.
+const START_DEADLINE: Duration = Duration::from_secs(60);
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The controller manager and the scheduler.
+    pub controllers: bool,
+    /// The simulated kubelet, with one Node.
+    pub kubelet: bool,
+    /// The name of cluster, user and context in kubeconfigs.
+    pub context: String,
+}
+
+impl Default for Options {
+    /// All of it, as the context `test`.
+    fn default() -> Options {
+        Options { controllers: true, kubelet: true, context: "test".to_owned() }
+    }
+}
+
+impl Options {
+    /// etcd and the API server: objects are stored and nothing acts on them.
+    pub fn api_server_only() -> Options {
+        Options { controllers: false, kubelet: false, ..Options::default() }
+    }
+}
+
+pub struct ControlPlane {
+    // Fields drop in this order: nobody writes any more when the folder goes.
+    kubelet: Option<Kubelet>,
+    audit: AuditLog,
+    client: Client,
+    servers: Servers,
+    options: Options,
+    authority: Authority,
+    token_key: TokenKey,
+    url: String,
+    folder: OwnedFolder,
+}
+
+/// The running servers, and how to start each again.
+struct Servers {
+    running: Mutex<BTreeMap<Component, ServerProcess>>,
+    arguments: BTreeMap<Component, Vec<String>>,
+    folder: PathBuf,
+}
+
+/// Free ports for one start.
+struct Ports {
+    etcd: u16,
+    etcd_peer: u16,
+    api_server: u16,
+    controller_manager: u16,
+    scheduler: u16,
+}
+
+impl ControlPlane {
+    /// Starts everything and waits until it answers.
+    ///
+    /// # Errors
+    /// When a program is missing, cannot be built, or does not become ready; with what it last wrote.
+    pub async fn start() -> Fallible<ControlPlane> {
+        ControlPlane::start_with(Options::default(), |_| ()).await
+    }
+
+    /// Starts what `options` say; `progress` hears the name of each part before it starts.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_with(options: Options, progress: impl Fn(&str)) -> Fallible<ControlPlane> {
+        // A second installation is refused, which is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match ControlPlane::try_start(options.clone(), &progress).await {
+                // A port found free may be taken before the server binds it.
+                Err(error) if tries < 4 && error.to_string().contains("address already in use") => continue,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn try_start(options: Options, progress: &impl Fn(&str)) -> Fallible<ControlPlane> {
+        let folder = OwnedFolder::new("flux-operator-control-plane-")?;
+        let ports = Ports::find()?;
+        let url = format!("https://127.0.0.1:{}", ports.api_server);
+        let authority = Authority::new("test-cluster-authority")?;
+        let token_key = TokenKey::new()?;
+        let kubeconfig = |user: &str, groups: &[&str]| {
+            write_kubeconfig(folder.path(), &authority, &url, &options.context, user, groups, Validity::Current)
+        };
+        let harness = kubeconfig("test-harness", &["system:masters"])?;
+        let controller_manager = kubeconfig("system:kube-controller-manager", &[])?;
+        let scheduler = kubeconfig("system:kube-scheduler", &[])?;
+        write_server_files(folder.path(), &authority, &token_key)?;
+
+        let servers = Servers {
+            running: Mutex::new(BTreeMap::new()),
+            arguments: BTreeMap::from([
+                (Component::Etcd, etcd_arguments(&ports)),
+                (Component::ApiServer, api_server_arguments(&ports)),
+                (Component::ControllerManager, controller_manager_arguments(&ports, controller_manager.path())),
+                (Component::Scheduler, scheduler_arguments(&ports, scheduler.path())),
+            ]),
+            folder: folder.path().to_path_buf(),
+        };
+        progress("etcd");
+        servers.start(Component::Etcd)?;
+        servers.answers(Component::Etcd, ports.etcd).await?;
+        progress("kube-apiserver");
+        servers.start(Component::ApiServer)?;
+        let client = harness.client().await?;
+        servers.api_server_is_ready(&client).await?;
+        let audit = AuditLog::new(folder.path().join("audit.log"), client.clone());
+        // The namespace controller of the API server makes these; everything else may count on them.
+        wait_for_namespace(&client, "default").await?;
+
+        if options.controllers {
+            progress("kube-controller-manager");
+            servers.start(Component::ControllerManager)?;
+            progress("kube-scheduler");
+            servers.start(Component::Scheduler)?;
+        }
+        let kubelet = if options.kubelet {
+            progress("simulated kubelet");
+            let identity = kubeconfig("simulated-kubelet", &["system:masters"])?;
+            Some(Kubelet::start(identity.client().await?, &authority).await?)
+        } else {
+            None
+        };
+        if options.controllers {
+            servers.answers(Component::ControllerManager, ports.controller_manager).await?;
+            servers.answers(Component::Scheduler, ports.scheduler).await?;
+            wait_for_service_account(&client, "default").await?;
+        }
+        Ok(ControlPlane { kubelet, audit, client, servers, options, authority, token_key, url, folder })
+    }
+
+    /// Where the API server listens: `https://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The folder of logs, keys and kubeconfigs; gone when this is dropped.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A client of the harness itself, an admin. Its requests are those of `test-harness`.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the API server was asked.
+    pub fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// The simulated kubelet.
+    ///
+    /// # Panics
+    /// When the control plane was started without one.
+    pub fn kubelet(&self) -> &Kubelet {
+        self.kubelet.as_ref().expect("this control plane has no kubelet")
+    }
+
+    /// Returns a kubeconfig for an admin of this name: requests can be counted by it.
+    pub fn admin(&self, user: &str) -> Fallible<Kubeconfig> {
+        self.kubeconfig(user, &["system:masters"], Validity::Current)
+    }
+
+    /// Returns a kubeconfig for a user that may do nothing beyond what every authenticated user may.
+    pub fn user_without_rights(&self, user: &str) -> Fallible<Kubeconfig> {
+        self.kubeconfig(user, &[], Validity::Current)
+    }
+
+    /// Creates a role with `rules`, binds it to `user` (in `namespace`, or everywhere) and returns a kubeconfig for the user.
+    pub async fn user(&self, user: &str, namespace: Option<&str>, rules: &[PolicyRule]) -> Fallible<Kubeconfig> {
+        let kubeconfig = self.user_without_rights(user)?;
+        let subject = json!([{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }]);
+        let metadata = json!({ "name": user, "namespace": namespace });
+        let reference = |kind: &str| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": user });
+        let params = PostParams::default();
+        if let Some(namespace) = namespace {
+            let role = json!({ "metadata": metadata, "rules": rules });
+            let binding = json!({ "metadata": metadata, "subjects": subject, "roleRef": reference("Role") });
+            let (client, typed) = (self.client.clone(), serde_json::from_value(role)?);
+            Api::<Role>::namespaced(client.clone(), namespace).create(&params, &typed).await?;
+            let typed = serde_json::from_value(binding)?;
+            Api::<RoleBinding>::namespaced(client, namespace).create(&params, &typed).await?;
+        } else {
+            let role = json!({ "metadata": { "name": user }, "rules": rules });
+            let binding =
+                json!({ "metadata": { "name": user }, "subjects": subject, "roleRef": reference("ClusterRole") });
+            let typed = serde_json::from_value(role)?;
+            Api::<ClusterRole>::all(self.client.clone()).create(&params, &typed).await?;
+            let typed = serde_json::from_value(binding)?;
+            Api::<ClusterRoleBinding>::all(self.client.clone()).create(&params, &typed).await?;
+        }
+        self.wait_for_rights(user, namespace, rules).await?;
+        Ok(kubeconfig)
+    }
+
+    /// Returns a kubeconfig whose client certificate ended in 2021: the API server answers 401.
+    pub fn expired_certificate(&self) -> Fallible<Kubeconfig> {
+        self.kubeconfig("expired-certificate", &["system:masters"], Validity::Expired)
+    }
+
+    /// Returns a kubeconfig with a rightly signed token that ended an hour ago: the API server answers 401.
+    pub fn expired_token(&self) -> Fallible<Kubeconfig> {
+        self.token("expired-token", &self.token_key.expired_token(TOKEN_ISSUER)?)
+    }
+
+    /// Returns a kubeconfig that sends `token`; `name` names its file.
+    pub fn token(&self, name: &str, token: &str) -> Fallible<Kubeconfig> {
+        let credentials = Credentials::Token(token.to_owned());
+        let authority = self.authority.certificate();
+        Kubeconfig::write(self.folder(), name, &self.url, authority, &self.options.context, credentials)
+    }
+
+    /// Creates a namespace with a name of its own and waits until pods can be created in it.
+    pub async fn namespace(&self, prefix: &str) -> Fallible<String> {
+        let namespace: Namespace =
+            serde_json::from_value(json!({ "metadata": { "generateName": format!("{prefix}-") } }))?;
+        let created = Api::<Namespace>::all(self.client.clone()).create(&PostParams::default(), &namespace).await?;
+        if self.options.controllers {
+            wait_for_service_account(&self.client, &created.name_any()).await?;
+        }
+        Ok(created.name_any())
+    }
+
+    /// The process ids of the running servers.
+    pub fn pids(&self) -> Vec<u32> {
+        self.servers.running().values().map(ServerProcess::pid).collect()
+    }
+
+    /// Kills one server; the rest stays.
+    pub fn kill(&self, component: Component) {
+        self.servers.running().remove(&component);
+    }
+
+    /// Starts a killed server again, on the same port with the same data, and waits until it answers.
+    pub async fn restart(&self, component: Component) -> Fallible<()> {
+        self.servers.start(component)?;
+        match component {
+            Component::ApiServer => self.servers.api_server_is_ready(&self.client).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Stops the clock of one server: connections stay open, answers do not come.
+    pub fn freeze(&self, component: Component) {
+        if let Some(server) = self.servers.running().get(&component) {
+            server.freeze();
+        }
+    }
+
+    pub fn thaw(&self, component: Component) {
+        if let Some(server) = self.servers.running().get(&component) {
+            server.thaw();
+        }
+    }
+
+    /// Returns the last `count` lines of every server's log, under its name.
+    pub fn last_log_lines(&self, count: usize) -> String {
+        self.servers.last_log_lines(count)
+    }
+
+    fn kubeconfig(&self, user: &str, groups: &[&str], validity: Validity) -> Fallible<Kubeconfig> {
+        write_kubeconfig(self.folder(), &self.authority, &self.url, &self.options.context, user, groups, validity)
+    }
+
+    /// The API server's authorizer hears of a new role a moment after it was created.
+    async fn wait_for_rights(&self, user: &str, namespace: Option<&str>, rules: &[PolicyRule]) -> Fallible<()> {
+        let Some(rule) = rules.iter().rfind(|rule| rule.resources.is_some()) else { return Ok(()) };
+        let first = |texts: &Option<Vec<String>>| texts.iter().flatten().next().cloned().unwrap_or_default();
+        let resource = first(&rule.resources);
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource.as_str(), ""));
+        let review: SubjectAccessReview = serde_json::from_value(json!({ "metadata": {}, "spec": {
+            "user": user,
+            "resourceAttributes": {
+                "group": first(&rule.api_groups), "resource": resource, "subresource": subresource,
+                "verb": rule.verbs.first(), "namespace": namespace, "name": first(&rule.resource_names),
+            },
+        }}))?;
+        let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
+        eventually(&format!("the rights of {user}"), Duration::from_secs(10), || async {
+            let answer = reviews.create(&PostParams::default(), &review).await.ok()?;
+            answer.status.filter(|status| status.allowed).map(|_| ())
+        })
+        .await
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.last_log_lines(15));
+        }
+        // An API server whose etcd is gone never finishes a graceful stop: it goes first, and at once.
+        for component in Component::ALL.into_iter().rev() {
+            self.servers.running().remove(&component);
+        }
+    }
+}
+
+impl Servers {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Component, ServerProcess>> {
+        // A test that panicked while holding it left the map whole.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, component: Component) -> Fallible<()> {
+        let program = programs::find(component)?;
+        let mut arguments: Vec<String> = program.first_argument.into_iter().map(str::to_owned).collect();
+        arguments.extend(self.arguments.get(&component).into_iter().flatten().cloned());
+        let environment = BTreeMap::new();
+        let server = ServerProcess::start(component.as_str(), &program.file, &arguments, &environment, &self.folder)?;
+        self.running().insert(component, server);
+        Ok(())
+    }
+
+    /// Waits until something accepts connections on `port`.
+    async fn answers(&self, component: Component, port: u16) -> Fallible<()> {
+        self.ready(
+            component,
+            || async move { tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok().map(|_| ()) },
+        )
+        .await
+    }
+
+    async fn api_server_is_ready(&self, client: &Client) -> Fallible<()> {
+        self.ready(Component::ApiServer, || async {
+            let request = http::Request::get("/readyz").body(Vec::new()).ok()?;
+            client.request_text(request).await.ok().filter(|text| text == "ok").map(|_| ())
+        })
+        .await
+    }
+
+    /// Waits for `probe`, and gives up early when the server has ended.
+    async fn ready<F, Fut>(&self, component: Component, mut probe: F) -> Fallible<()>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Option<()>>,
+    {
+        let what = format!("{} to answer", component.as_str());
+        let outcome = eventually(&what, START_DEADLINE, || {
+            let answer = probe();
+            async {
+                let alive = self.running().get_mut(&component).is_some_and(ServerProcess::is_running);
+                if alive { answer.await.map(|()| true) } else { Some(false) }
+            }
+        })
+        .await;
+        match outcome {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.failure(component, format!("{} ended", component.as_str()).into())),
+            Err(error) => Err(self.failure(component, error)),
+        }
+    }
+
+    fn failure(&self, component: Component, error: Error) -> Error {
+        let lines = self.running().get(&component).map(|s| s.last_log_lines(30)).unwrap_or_default();
+        format!("{error}\n{lines}").into()
+    }
+
+    fn last_log_lines(&self, count: usize) -> String {
+        let running = self.running();
+        let logs = running.values().map(|s| format!("--- {}\n{}", s.name(), s.last_log_lines(count)));
+        logs.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Ports {
+    fn find() -> Fallible<Ports> {
+        let [etcd, etcd_peer, api_server, controller_manager, scheduler] = free_ports()?;
+        Ok(Ports { etcd, etcd_peer, api_server, controller_manager, scheduler })
+    }
+}
+
+/// Returns ports of 127.0.0.1 that nobody listens on, below the range that the kernel hands to outgoing
+/// connections, so that none of those takes one before its server does.
+pub fn free_ports<const N: usize>() -> Fallible<[u16; N]> {
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let first = 12_000 + u16::try_from(random % 20_000)?;
+    let mut free = (first..first + 700).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let mut ports = [0; N];
+    for port in &mut ports {
+        *port = free.next().ok_or("no free port on 127.0.0.1")?;
+    }
+    Ok(ports)
+}
+
+/// Returns a rule for [`ControlPlane::user`]: `verbs` on `resources` of one API group (`""` is the core group).
+pub fn allow(verbs: &[&str], group: &str, resources: &[&str]) -> PolicyRule {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(owned(resources)),
+        verbs: owned(verbs),
+        ..PolicyRule::default()
+    }
+}
+
+fn write_kubeconfig(
+    folder: &Path,
+    authority: &Authority,
+    url: &str,
+    context: &str,
+    user: &str,
+    groups: &[&str],
+    validity: Validity,
+) -> Fallible<Kubeconfig> {
+    let credentials = Credentials::Certificate(authority.client(user, groups, validity)?);
+    Kubeconfig::write(folder, user, url, authority.certificate(), context, credentials)
+}
+
+fn write_server_files(folder: &Path, authority: &Authority, token_key: &TokenKey) -> Fallible<()> {
+    let names = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "10.96.0.1"];
+    let serving = authority.server(&names)?;
+    fs::write(folder.join("authority.crt"), authority.certificate())?;
+    fs::write(folder.join("serving.crt"), serving.certificate)?;
+    fs::write(folder.join("serving.key"), serving.key)?;
+    fs::write(folder.join("tokens.key"), token_key.private_key())?;
+    fs::write(folder.join("tokens.pub"), token_key.public_key())?;
+    fs::write(folder.join("audit-policy.json"), super::audit::POLICY)?;
+    Ok(())
+}
+
+// The servers run in the control plane's folder, so file names are enough.
+
+fn etcd_arguments(ports: &Ports) -> Vec<String> {
+    let client = format!("http://127.0.0.1:{}", ports.etcd);
+    let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
+    vec![
+        "--data-dir=etcd".to_owned(),
+        "--name=test".to_owned(),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=test={peer}"),
+        // Nothing here has to survive a power cut.
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=error".to_owned(),
+    ]
+}
+
+fn api_server_arguments(ports: &Ports) -> Vec<String> {
+    vec![
+        format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+        format!("--secure-port={}", ports.api_server),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--cert-dir=api-server".to_owned(),
+        "--tls-cert-file=serving.crt".to_owned(),
+        "--tls-private-key-file=serving.key".to_owned(),
+        "--client-ca-file=authority.crt".to_owned(),
+        format!("--service-account-issuer={TOKEN_ISSUER}"),
+        "--service-account-key-file=tokens.pub".to_owned(),
+        "--service-account-signing-key-file=tokens.key".to_owned(),
+        "--authorization-mode=Node,RBAC".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        "--allow-privileged=true".to_owned(),
+        // With 127.0.0.1 as the advertised address the default reconciler logs an error every 10 s.
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--audit-policy-file=audit-policy.json".to_owned(),
+        "--audit-log-path=audit.log".to_owned(),
+        "--profiling=false".to_owned(),
+    ]
+}
+
+fn controller_manager_arguments(ports: &Ports, kubeconfig: &Path) -> Vec<String> {
+    vec![
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--secure-port={}", ports.controller_manager),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--cert-dir=controller-manager".to_owned(),
+        "--service-account-private-key-file=tokens.key".to_owned(),
+        "--root-ca-file=authority.crt".to_owned(),
+        "--use-service-account-credentials=true".to_owned(),
+        "--leader-elect=false".to_owned(),
+        // The simulated kubelet sends no heartbeats, and a test may freeze it without its pods being evicted.
+        "--controllers=*,-node-lifecycle-controller".to_owned(),
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
+        "--profiling=false".to_owned(),
+    ]
+}
+
+fn scheduler_arguments(ports: &Ports, kubeconfig: &Path) -> Vec<String> {
+    vec![
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--secure-port={}", ports.scheduler),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--cert-dir=scheduler".to_owned(),
+        "--leader-elect=false".to_owned(),
+        "--profiling=false".to_owned(),
+    ]
+}
+
+async fn wait_for_namespace(client: &Client, name: &str) -> Fallible<()> {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    eventually(&format!("namespace/{name}"), START_DEADLINE, || async {
+        namespaces.get_opt(name).await.ok().flatten().map(|_| ())
+    })
+    .await
+}
+
+/// Pods are refused until the controller manager has made the namespace's `default` service account.
+async fn wait_for_service_account(client: &Client, namespace: &str) -> Fallible<()> {
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), namespace);
+    eventually(&format!("serviceaccount/{namespace}/default"), START_DEADLINE, || async {
+        accounts.get_opt("default").await.ok().flatten().map(|_| ())
+    })
+    .await
+}

@@ -1,0 +1,119 @@
+//! Go programs built into the target folder on first use, and only again when their sources change.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sha2::{Digest, Sha256};
+
+use super::{Error, Fallible};
+
+/// One folder with a `go.mod`, and what to build from it.
+pub struct GoProgram {
+    /// What people call it in messages.
+    pub name: &'static str,
+    /// The folder of the `go.mod`, relative to the package.
+    pub folder: &'static str,
+    /// The files that decide whether a build is stale, relative to `folder`.
+    pub inputs: &'static [&'static str],
+    /// The folder under `target/` that receives the programs.
+    pub output: &'static str,
+    /// The packages to build; each becomes one program.
+    pub packages: &'static [&'static str],
+    /// The names of the programs that the build leaves in `output`.
+    pub programs: &'static [&'static str],
+    /// Passed to the linker, besides stripping.
+    pub link_flags: &'static str,
+}
+
+impl GoProgram {
+    /// Returns whether the programs are there and match their sources: then nothing needs Go.
+    pub fn is_built(&self) -> bool {
+        let folder = self.output_folder();
+        let current = fs::read_to_string(folder.join("sources.sha256")).ok();
+        current.is_some()
+            && current == self.fingerprint().ok()
+            && self.programs.iter().all(|p| folder.join(p).is_file())
+    }
+
+    /// Returns the folder with the programs, after building them if needed.
+    ///
+    /// Several test binaries may ask at once: the first builds, the others wait for it.
+    ///
+    /// # Errors
+    /// When Go is missing or the build fails; the message ends with what Go printed.
+    pub fn ensure(&self) -> Fallible<PathBuf> {
+        let folder = self.output_folder();
+        if self.is_built() {
+            return Ok(folder);
+        }
+        fs::create_dir_all(&folder)?;
+        let lock = File::create(folder.join("build.lock"))?;
+        lock.lock()?;
+        if !self.is_built() {
+            self.build(&folder)?;
+        }
+        Ok(folder)
+    }
+
+    fn build(&self, folder: &Path) -> Fallible<()> {
+        eprintln!("building {} with Go into {} (minutes the first time, then kept)", self.name, folder.display());
+        // Built beside the old ones and moved over them: a program that runs right now stays whole.
+        let fresh = tempfile::tempdir_in(folder)?;
+        let output = Command::new("go")
+            .args(["build", "-trimpath", "-mod=readonly"])
+            .arg(format!("-ldflags=-s -w {}", self.link_flags))
+            .arg("-o")
+            .arg(fresh.path().join(""))
+            .args(self.packages)
+            .current_dir(self.source_folder())
+            .env("CGO_ENABLED", "0")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot run `go build` for {}: {error}", self.name))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(Error::from(format!("go build of {} failed:\n{}", self.name, super::last_lines(&text, 30))));
+        }
+        for program in self.programs {
+            fs::rename(fresh.path().join(program), folder.join(program))?;
+        }
+        fs::write(folder.join("sources.sha256"), self.fingerprint()?)?;
+        Ok(())
+    }
+
+    fn fingerprint(&self) -> std::io::Result<String> {
+        let mut hash = Sha256::new();
+        for input in self.inputs {
+            let bytes = fs::read(self.source_folder().join(input))?;
+            hash.update(format!("{input} {}\n", bytes.len()));
+            hash.update(bytes);
+        }
+        hash.update(self.packages.join(" "));
+        hash.update(self.link_flags);
+        Ok(hex::encode(hash.finalize()))
+    }
+
+    fn source_folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.folder)
+    }
+
+    fn output_folder(&self) -> PathBuf {
+        target_folder().join(self.output)
+    }
+}
+
+/// Returns whether a `go` command can be run.
+pub fn go_is_installed() -> bool {
+    let status =
+        Command::new("go").arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|s| s.success())
+}
+
+/// The target folder this very program was built into; Cargo marks it with a `CACHEDIR.TAG`.
+pub fn target_folder() -> PathBuf {
+    let marked = std::env::current_exe()
+        .ok()
+        .and_then(|exe| exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf));
+    marked.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"))
+}

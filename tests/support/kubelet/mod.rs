@@ -1,0 +1,280 @@
+//! A kubelet that runs nothing: it watches pods bound to its one node and writes the status a real kubelet
+//! would write, at once. Tests ask for failures with rules, and may change the rules while pods exist.
+//!
+//! ```text
+//! pods  --watch--> one task per pod --rule--> pod_status (pure) --patch--> status, events
+//! claims --watch--> a volume for each, unless a rule says otherwise; the real binder binds it
+//! API server --GET logs--> log_server
+//! ```
+
+mod log_server;
+mod pod_status;
+mod rules;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::runtime::watcher;
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+
+pub use rules::{Behaviour, ClaimBehaviour, PodRule, PullFailure, RuleId};
+
+use super::Fallible;
+use super::certificates::Authority;
+use pod_status::{Memory, Writes};
+use rules::RuleSet;
+
+pub const NODE: &str = "node-1";
+
+/// Pods by namespace and name, as last seen.
+type SeenPods = Arc<Mutex<HashMap<(String, String), Pod>>>;
+
+/// The running kubelet; it stops when dropped.
+pub struct Kubelet {
+    rules: watch::Sender<RuleSet>,
+    tasks: JoinSet<()>,
+}
+
+impl Kubelet {
+    /// Registers the node and starts watching.
+    ///
+    /// # Errors
+    /// When the API server refuses the node.
+    pub async fn start(client: Client, authority: &Authority) -> Fallible<Kubelet> {
+        let (rules, _) = watch::channel(RuleSet::default());
+        let seen = SeenPods::default();
+        let mut tasks = JoinSet::new();
+        let port = log_server::start(authority, rules.subscribe(), seen.clone(), &mut tasks).await?;
+        register_node(&client, port).await?;
+        tasks.spawn(watch_pods(client.clone(), rules.subscribe(), seen));
+        tasks.spawn(watch_claims(client, rules.subscribe()));
+        Ok(Kubelet { rules, tasks })
+    }
+
+    /// Adds a rule; it holds at once for pods that exist and for those to come. Of several that match, the newest wins.
+    pub fn add_rule(&self, rule: PodRule) -> RuleId {
+        let mut id = RuleId::default();
+        self.rules.send_modify(|rules| id = rules.add(rule));
+        id
+    }
+
+    /// Removes one rule: its pods behave as the remaining rules say, or run.
+    pub fn remove_rule(&self, id: RuleId) {
+        self.rules.send_modify(|rules| rules.remove(id));
+    }
+
+    /// Says what becomes of volume claims in `namespace` whose name starts with `name_prefix`. Without a rule they are bound.
+    pub fn set_claims(&self, namespace: &str, name_prefix: &str, behaviour: ClaimBehaviour) {
+        self.rules.send_modify(|rules| rules.set_claims(namespace, name_prefix, behaviour));
+    }
+
+    /// Removes every rule of one namespace.
+    pub fn forget_rules(&self, namespace: &str) {
+        self.rules.send_modify(|rules| rules.forget(namespace));
+    }
+
+    /// Stops acting on any pod or claim of any namespace. For one namespace use a rule with [`Behaviour::Frozen`].
+    pub fn freeze(&self) {
+        self.rules.send_modify(|rules| rules.frozen = true);
+    }
+
+    /// Goes on after [`Kubelet::freeze`], with what changed meanwhile.
+    pub fn thaw(&self) {
+        self.rules.send_modify(|rules| rules.frozen = false);
+    }
+}
+
+async fn register_node(client: &Client, port: u16) -> Fallible<()> {
+    let nodes = Api::<Node>::all(client.clone());
+    let labels = json!({
+        "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": NODE,
+    });
+    let node = serde_json::from_value(json!({ "metadata": { "name": NODE, "labels": labels } }))?;
+    nodes.create(&PostParams::default(), &node).await?;
+    let now = pod_status::now();
+    let condition = |kind: &str, status: &str, reason: &str| {
+        json!({ "type": kind, "status": status, "reason": reason, "message": "simulated",
+                "lastHeartbeatTime": now, "lastTransitionTime": now })
+    };
+    let capacity = json!({ "cpu": "32", "memory": "256Gi", "pods": "11000", "ephemeral-storage": "1Ti" });
+    let status = json!({ "status": {
+        "capacity": capacity, "allocatable": capacity,
+        "conditions": [
+            condition("Ready", "True", "KubeletReady"),
+            condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+            condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+            condition("PIDPressure", "False", "KubeletHasSufficientPID"),
+        ],
+        "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+        "daemonEndpoints": { "kubeletEndpoint": { "Port": port } },
+        "nodeInfo": {
+            "architecture": "amd64", "operatingSystem": "linux", "osImage": "simulated", "kernelVersion": "simulated",
+            "containerRuntimeVersion": "simulated://1", "kubeletVersion": "v1.36.3", "kubeProxyVersion": "",
+            "machineID": "simulated", "systemUUID": "simulated", "bootID": "simulated",
+        },
+    }});
+    nodes.patch_status(NODE, &PatchParams::default(), &Patch::Merge(status)).await?;
+    // Every new node gets the not-ready taint; the controller that would take it off does not run here.
+    let untainted = json!({ "spec": { "taints": null } });
+    nodes.patch(NODE, &PatchParams::default(), &Patch::Merge(untainted)).await?;
+    Ok(())
+}
+
+/// Follows the pods of the node, each in a task of its own that ends with the pod.
+async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenPods) {
+    let on_node = watcher::Config::default().fields(&format!("spec.nodeName={NODE}"));
+    let mut events = watcher(Api::<Pod>::all(client.clone()), on_node).boxed();
+    let mut running: HashMap<String, (watch::Sender<Pod>, AbortHandle)> = HashMap::new();
+    let mut tasks = JoinSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) => {
+                let uid = pod.uid().unwrap_or_default();
+                let key = (pod.namespace().unwrap_or_default(), pod.name_any());
+                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key, pod.clone());
+                if let Some((sender, _)) = running.get(&uid) {
+                    let _ = sender.send(pod);
+                } else {
+                    let (sender, receiver) = watch::channel(pod);
+                    let task = tasks.spawn(follow_pod(client.clone(), receiver, rules.clone()));
+                    running.insert(uid, (sender, task));
+                }
+            }
+            Ok(watcher::Event::Delete(pod)) => {
+                let key = (pod.namespace().unwrap_or_default(), pod.name_any());
+                seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+                if let Some((_, task)) = running.remove(&pod.uid().unwrap_or_default()) {
+                    task.abort();
+                }
+                while tasks.try_join_next().is_some() {}
+            }
+            Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
+            // The API server is away, perhaps on purpose; the watcher starts over.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+/// Brings one pod to what the rules say, again whenever the pod, the rules or the time change that.
+async fn follow_pod(client: Client, mut pod: watch::Receiver<Pod>, mut rules: watch::Receiver<RuleSet>) {
+    let mut memory = Memory::default();
+    loop {
+        let current = pod.borrow_and_update().clone();
+        let behaviour = rules.borrow_and_update().behaviour(&current);
+        let writes = pod_status::step(&current, &behaviour, &mut memory);
+        let again = match write(&client, &current, &writes).await {
+            Ok(()) => writes.again,
+            Err(_) => {
+                // A stale status must be written again even if nothing else changes.
+                memory.forget_last_status();
+                Some(Duration::from_millis(200))
+            }
+        };
+        tokio::select! {
+            changed = pod.changed() => if changed.is_err() { return },
+            changed = rules.changed() => if changed.is_err() { return },
+            () = sleep_or_forever(again) => {}
+        }
+    }
+}
+
+async fn sleep_or_forever(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write(client: &Client, pod: &Pod, writes: &Writes) -> Result<(), kube::Error> {
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    if writes.delete {
+        let only_this = Preconditions { uid: pod.uid(), ..Preconditions::default() };
+        let now =
+            DeleteParams { grace_period_seconds: Some(0), preconditions: Some(only_this), ..DeleteParams::default() };
+        return unless_gone(pods.delete(&name, &now).await.map(|_| ()));
+    }
+    if let Some(status) = &writes.status {
+        let patch = json!({ "metadata": { "uid": pod.uid() }, "status": status });
+        unless_gone(pods.patch_status(&name, &PatchParams::default(), &Patch::Strategic(patch)).await.map(|_| ()))?;
+    }
+    let events = Api::<Event>::namespaced(client.clone(), &namespace);
+    for (number, event) in writes.events.iter().enumerate() {
+        let event = pod_status::event_object(pod, event, number);
+        // An event that cannot be written changes nothing for the pod.
+        if let Ok(event) = serde_json::from_value(event) {
+            let _ = events.create(&PostParams::default(), &event).await;
+        }
+    }
+    Ok(())
+}
+
+/// A pod that is gone, or replaced by another of the same name, needs nothing any more.
+fn unless_gone(outcome: Result<(), kube::Error>) -> Result<(), kube::Error> {
+    match outcome {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes a volume for every claim that may be bound, and removes it with the claim.
+async fn watch_claims(client: Client, mut rules: watch::Receiver<RuleSet>) {
+    let volumes = Api::<PersistentVolume>::all(client.clone());
+    let claims = Api::<PersistentVolumeClaim>::all(client);
+    let mut events = watcher(claims, watcher::Config::default()).boxed();
+    let mut waiting: HashMap<String, PersistentVolumeClaim> = HashMap::new();
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Some(Ok(watcher::Event::Apply(claim) | watcher::Event::InitApply(claim))) => {
+                    let has_volume = claim.spec.as_ref().is_some_and(|spec| spec.volume_name.is_some());
+                    let uid = claim.uid().unwrap_or_default();
+                    if has_volume { waiting.remove(&uid); } else { waiting.insert(uid, claim); }
+                }
+                Some(Ok(watcher::Event::Delete(claim))) => {
+                    let uid = claim.uid().unwrap_or_default();
+                    waiting.remove(&uid);
+                    let _ = volumes.delete(&format!("pvc-{uid}"), &DeleteParams::default()).await;
+                }
+                Some(Ok(watcher::Event::Init | watcher::Event::InitDone)) => {}
+                Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+                None => return,
+            },
+            changed = rules.changed() => if changed.is_err() { return },
+        }
+        let allowed = rules.borrow_and_update().clone();
+        for claim in waiting.values().filter(|claim| allowed.binds(claim)) {
+            if let Ok(volume) = serde_json::from_value(volume_for(claim)) {
+                // It may be there already: then the binder is at work.
+                let _ = volumes.create(&PostParams::default(), &volume).await;
+            }
+        }
+    }
+}
+
+fn volume_for(claim: &PersistentVolumeClaim) -> Value {
+    let spec = claim.spec.clone().unwrap_or_default();
+    let size =
+        spec.resources.and_then(|r| r.requests).and_then(|mut r| r.remove("storage")).map_or("1Gi".into(), |q| q.0);
+    json!({
+        "metadata": { "name": format!("pvc-{}", claim.uid().unwrap_or_default()) },
+        "spec": {
+            "capacity": { "storage": size },
+            "accessModes": spec.access_modes,
+            "storageClassName": spec.storage_class_name,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": { "path": "/nonexistent" },
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim.uid(),
+                "namespace": claim.namespace(), "name": claim.name_any(),
+            },
+        },
+    })
+}

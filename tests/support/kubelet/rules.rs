@@ -1,0 +1,164 @@
+//! What a test asks of the simulated kubelet.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::ResourceExt;
+
+/// How a pod behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// Ready at once. What pods of a Job do instead: end with code 0.
+    Run,
+    /// Runs at once, Ready only after this long.
+    SlowStart(Duration),
+    /// `ErrImagePull`, then `ImagePullBackOff`.
+    ImageCannotBePulled(PullFailure),
+    /// `CrashLoopBackOff`: starts with this restart count, one more every 10 s.
+    CrashLoop { exit_code: i32, restarts: i32 },
+    /// As a crash loop, each time killed for its memory.
+    OutOfMemory { restarts: i32 },
+    /// `ContainerCreating` for ever; the event says why, for example
+    /// `MountVolume.SetUp failed for volume "x" : secret "y" not found`.
+    MountFails(String),
+    /// Ends by itself with this code.
+    Ends { exit_code: i32 },
+    /// Ready, and stays when deleted.
+    NeverTerminates,
+    /// Nobody looks after it: no status, no deletion.
+    Frozen,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullFailure {
+    /// The registry has no such image.
+    NotFound,
+    /// The registry wants credentials that the pod does not have.
+    Denied,
+    /// The registry does not answer.
+    Unreachable,
+}
+
+/// Which pods of a namespace behave how. Without a condition it holds for all of them.
+#[derive(Clone, Debug)]
+pub struct PodRule {
+    namespace: String,
+    name_prefix: Option<String>,
+    label: Option<(String, String)>,
+    image_part: Option<String>,
+    behaviour: Behaviour,
+    log: Option<String>,
+}
+
+impl PodRule {
+    pub fn new(namespace: &str, behaviour: Behaviour) -> PodRule {
+        let namespace = namespace.to_owned();
+        PodRule { namespace, name_prefix: None, label: None, image_part: None, behaviour, log: None }
+    }
+
+    /// Only pods whose name starts so.
+    pub fn name_starts_with(mut self, prefix: &str) -> PodRule {
+        self.name_prefix = Some(prefix.to_owned());
+        self
+    }
+
+    /// Only pods with this label.
+    pub fn label(mut self, key: &str, value: &str) -> PodRule {
+        self.label = Some((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Only pods with a container whose image contains this text.
+    pub fn image_contains(mut self, part: &str) -> PodRule {
+        self.image_part = Some(part.to_owned());
+        self
+    }
+
+    /// What `kubectl logs` shows of these pods.
+    pub fn log(mut self, text: &str) -> PodRule {
+        self.log = Some(text.to_owned());
+        self
+    }
+
+    fn holds_for(&self, pod: &Pod) -> bool {
+        let has_label = |(key, value): &(String, String)| pod.labels().get(key) == Some(value);
+        let has_image = |part: &String| {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            containers.filter_map(|container| container.image.as_deref()).any(|image| image.contains(part))
+        };
+        pod.namespace().as_deref() == Some(&self.namespace)
+            && self.name_prefix.as_ref().is_none_or(|prefix| pod.name_any().starts_with(prefix))
+            && self.label.as_ref().is_none_or(has_label)
+            && self.image_part.as_ref().is_none_or(has_image)
+    }
+}
+
+/// What becomes of a volume claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimBehaviour {
+    Bound,
+    /// Stays Pending, as where no storage is left.
+    Unbound,
+}
+
+/// Names a rule that was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleId(u64);
+
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    pub frozen: bool,
+    pods: Vec<(RuleId, PodRule)>,
+    claims: Vec<(String, String, ClaimBehaviour)>,
+    added: u64,
+}
+
+impl RuleSet {
+    pub fn add(&mut self, rule: PodRule) -> RuleId {
+        self.added += 1;
+        let id = RuleId(self.added);
+        self.pods.push((id, rule));
+        id
+    }
+
+    pub fn remove(&mut self, id: RuleId) {
+        self.pods.retain(|(other, _)| *other != id);
+    }
+
+    pub fn set_claims(&mut self, namespace: &str, name_prefix: &str, behaviour: ClaimBehaviour) {
+        self.claims.push((namespace.to_owned(), name_prefix.to_owned(), behaviour));
+    }
+
+    pub fn forget(&mut self, namespace: &str) {
+        self.pods.retain(|(_, rule)| rule.namespace != namespace);
+        self.claims.retain(|(other, _, _)| other != namespace);
+    }
+
+    pub fn behaviour(&self, pod: &Pod) -> Behaviour {
+        if self.frozen {
+            return Behaviour::Frozen;
+        }
+        match self.newest(pod) {
+            Some(rule) => rule.behaviour.clone(),
+            None if pod.owner_references().iter().any(|owner| owner.kind == "Job") => Behaviour::Ends { exit_code: 0 },
+            None => Behaviour::Run,
+        }
+    }
+
+    /// The log of a pod's containers; a rule's own text, or one line.
+    pub fn log(&self, pod: &Pod, container: &str) -> String {
+        let of_rule =
+            self.pods.iter().rev().filter(|(_, rule)| rule.holds_for(pod)).find_map(|(_, rule)| rule.log.clone());
+        of_rule.unwrap_or_else(|| format!("{{\"level\":\"info\",\"msg\":\"starting {container}\"}}\n"))
+    }
+
+    pub fn binds(&self, claim: &PersistentVolumeClaim) -> bool {
+        let (namespace, name) = (claim.namespace().unwrap_or_default(), claim.name_any());
+        let rule = self.claims.iter().rfind(|(of, prefix, _)| *of == namespace && name.starts_with(prefix));
+        !self.frozen && rule.is_none_or(|(_, _, behaviour)| *behaviour == ClaimBehaviour::Bound)
+    }
+
+    fn newest(&self, pod: &Pod) -> Option<&PodRule> {
+        self.pods.iter().rev().map(|(_, rule)| rule).find(|rule| rule.holds_for(pod))
+    }
+}

@@ -1,0 +1,81 @@
+//! A real control plane for the tests, without containers: etcd, API server, controller manager and
+//! scheduler as processes, with kubelets simulated by us.
+//!
+//! ```text
+//! programs, go_program   which files to run: CONTROL_PLANE_BIN, KUBEBUILDER_ASSETS, or built from Go modules
+//! server_process         a server that ends with the process that started it
+//! control_plane          starts the four, hands out kubeconfigs and namespaces
+//! kubelet                makes pods run, or fail as a test asks
+//! proxy                  sits between a client and the API server and breaks things
+//! audit                  what the API server was asked
+//! flux                   the real Flux controllers beside it, and a Git server
+//! runner                 libtest-mimic around tests that get a cluster
+//! ```
+//!
+//! # Adding a test
+//! 1. In `tests/cluster/AREA.rs` (registered in `tests/cluster/main.rs`) write
+//!    `async fn a_sentence_about_behaviour(cluster: TestCluster) { … }` and name it in that file's
+//!    `cluster_tests![…]` list.
+//! 2. `cluster.client()` talks to the API server as an admin of its own name, `cluster.namespace()` is empty
+//!    and belongs to this test, `cluster.command()` is the built binary against both.
+//! 3. Anything of cluster scope: `cluster.fresh(Options::default()).await`, a control plane of the test's own
+//!    (under 3 s; `Options::api_server_only()` under 2 s).
+//! 4. Another binary: a folder with its own `main.rs`, `#[path = "../support/mod.rs"] mod support;`, and a
+//!    `[[test]]` entry with `harness = false` in `Cargo.toml`.
+//!
+//! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; what the servers
+//! wrote last is printed then.
+
+// Every test binary, example and benchmark includes this module whole and uses a part of it.
+#![allow(dead_code, unused_imports)]
+
+pub mod audit;
+pub mod certificates;
+pub mod control_plane;
+pub mod flux;
+pub mod go_program;
+pub mod kubeconfig;
+pub mod kubelet;
+pub mod programs;
+pub mod proxy;
+pub mod runner;
+pub mod server_process;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+pub use control_plane::{ControlPlane, Options, allow};
+pub use kubeconfig::Kubeconfig;
+pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
+pub use programs::Component;
+pub use proxy::{Fault, FaultProxy, FaultRule};
+pub use runner::{ClusterTest, TestCluster, run_flux_tests, run_tests};
+
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+pub type Fallible<T> = Result<T, Error>;
+
+/// Polls `probe` every 20 ms until it gives a value.
+///
+/// # Errors
+/// After `deadline`, naming `what` was waited for.
+pub async fn eventually<T, F, Fut>(what: &str, deadline: Duration, mut probe: F) -> Fallible<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Option<T>>,
+{
+    let start = Instant::now();
+    loop {
+        let left = deadline.saturating_sub(start.elapsed());
+        match tokio::time::timeout(left, probe()).await {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) if !left.is_zero() => tokio::time::sleep(Duration::from_millis(20)).await,
+            _ => return Err(format!("waited {deadline:?} for {what}").into()),
+        }
+    }
+}
+
+/// Returns the last `count` lines of `text`.
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join("\n")
+}

@@ -1,0 +1,359 @@
+//! A proxy between a client and the API server that breaks what a test asks it to break.
+//!
+//! TLS ends here with a certificate of the proxy's own; upstream it shows the client certificate of the
+//! kubeconfig it was started for, and passes tokens on. Bodies stream, so watches work through it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::SendRequest;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use super::certificates::{Authority, tls_acceptor};
+use super::kubeconfig::{Credentials, Kubeconfig};
+use super::{Error, Fallible};
+
+/// What happens to a request.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// It is forwarded after this long. Adds up with other rules.
+    Delay(Duration),
+    /// The connection ends; the API server never hears of it.
+    CutBefore,
+    /// The API server handles it; the connection ends before the answer.
+    CutAfter,
+    /// The proxy answers it with a `Status` object. `retry_after` in seconds.
+    Answer { status: u16, retry_after: Option<u32> },
+    /// No answer, and the connection stays open.
+    Hang,
+}
+
+impl Fault {
+    /// 409, as for a stale resource version.
+    pub fn conflict() -> Fault {
+        Fault::Answer { status: 409, retry_after: None }
+    }
+
+    /// 429 with `Retry-After`.
+    pub fn too_many_requests(retry_after_secs: u32) -> Fault {
+        Fault::Answer { status: 429, retry_after: Some(retry_after_secs) }
+    }
+
+    /// 500.
+    pub fn internal_error() -> Fault {
+        Fault::Answer { status: 500, retry_after: None }
+    }
+
+    /// 503.
+    pub fn unavailable() -> Fault {
+        Fault::Answer { status: 503, retry_after: None }
+    }
+}
+
+/// One request as the proxy saw it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub method: String,
+    /// Path and query.
+    pub uri: String,
+    /// The status that went back; `None` while it is under way, or when none did.
+    pub status: Option<u16>,
+}
+
+/// Which requests meet which fault. The first rule that holds decides; delays of all that hold add up.
+pub struct FaultRule {
+    fault: Fault,
+    method: Option<String>,
+    uri: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// How many matching requests pass unharmed first.
+    after: usize,
+    /// How many then meet the fault.
+    times: usize,
+    matched: usize,
+}
+
+impl FaultRule {
+    /// Every request.
+    pub fn every(fault: Fault) -> FaultRule {
+        FaultRule { fault, method: None, uri: Box::new(|_| true), after: 0, times: usize::MAX, matched: 0 }
+    }
+
+    /// The first `count` requests that match.
+    pub fn first(count: usize, fault: Fault) -> FaultRule {
+        FaultRule { times: count, ..FaultRule::every(fault) }
+    }
+
+    /// The `n`-th request that matches, counted from 1.
+    pub fn nth(n: usize, fault: Fault) -> FaultRule {
+        FaultRule { after: n.saturating_sub(1), times: 1, ..FaultRule::every(fault) }
+    }
+
+    /// Only requests with this method.
+    pub fn method(mut self, method: &str) -> FaultRule {
+        self.method = Some(method.to_owned());
+        self
+    }
+
+    /// Only requests for whose path and query this is true.
+    pub fn uri(mut self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> FaultRule {
+        self.uri = Box::new(holds);
+        self
+    }
+
+    /// Returns whether this request meets the fault, and counts it if it matches.
+    fn strikes(&mut self, method: &str, uri: &str) -> bool {
+        if self.method.as_ref().is_some_and(|wanted| wanted != method) || !(self.uri)(uri) {
+            return false;
+        }
+        self.matched += 1;
+        self.matched > self.after && self.matched - self.after <= self.times
+    }
+}
+
+/// The running proxy; it stops when dropped.
+pub struct FaultProxy {
+    shared: Arc<Shared>,
+    kubeconfig: Kubeconfig,
+    accepting: AbortHandle,
+}
+
+struct Shared {
+    rules: Mutex<Vec<FaultRule>>,
+    seen: Mutex<Vec<Seen>>,
+    connections: Mutex<Vec<AbortHandle>>,
+    upstream: Upstream,
+}
+
+impl FaultProxy {
+    /// Starts a proxy for the identity in `kubeconfig`; its own kubeconfig goes to `folder`.
+    ///
+    /// # Errors
+    /// When the kubeconfig's certificates cannot be used.
+    pub async fn start(kubeconfig: &Kubeconfig, folder: &Path) -> Fallible<FaultProxy> {
+        FaultProxy::start_as(kubeconfig, folder, &["127.0.0.1", "localhost"]).await
+    }
+
+    /// As [`FaultProxy::start`], with a certificate for `names`; for example one that is not `127.0.0.1`.
+    pub async fn start_as(kubeconfig: &Kubeconfig, folder: &Path, names: &[&str]) -> Fallible<FaultProxy> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let authority = Authority::new("fault-proxy-authority")?;
+        let acceptor = tls_acceptor(&authority.server(names)?)?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            rules: Mutex::default(),
+            seen: Mutex::default(),
+            connections: Mutex::default(),
+            upstream: Upstream::new(kubeconfig)?,
+        });
+        let accepting = tokio::spawn(accept(listener, acceptor, shared.clone())).abort_handle();
+
+        let credentials = match &kubeconfig.credentials {
+            Credentials::Token(token) => Credentials::Token(token.clone()),
+            // The proxy shows the certificate itself.
+            Credentials::Certificate(_) | Credentials::None => Credentials::None,
+        };
+        let url = format!("https://127.0.0.1:{port}");
+        let name = format!("proxy-{port}");
+        let mut own =
+            Kubeconfig::write(folder, &name, &url, authority.certificate(), &kubeconfig.context, credentials)?;
+        if let Some(namespace) = &kubeconfig.namespace {
+            own = own.with_namespace(namespace)?;
+        }
+        Ok(FaultProxy { shared, kubeconfig: own, accepting })
+    }
+
+    /// The kubeconfig that leads through the proxy.
+    pub fn kubeconfig(&self) -> &Kubeconfig {
+        &self.kubeconfig
+    }
+
+    /// Adds a rule; it counts from now.
+    pub fn add_rule(&self, rule: FaultRule) {
+        locked(&self.shared.rules).push(rule);
+    }
+
+    /// Forgets all rules: everything passes.
+    pub fn clear_rules(&self) {
+        locked(&self.shared.rules).clear();
+    }
+
+    /// Every request so far, in the order of arrival.
+    pub fn requests(&self) -> Vec<Seen> {
+        locked(&self.shared.seen).clone()
+    }
+
+    /// How many requests so far had this method and a path and query for which `holds` is true.
+    pub fn count(&self, method: &str, holds: impl Fn(&str) -> bool) -> usize {
+        locked(&self.shared.seen).iter().filter(|seen| seen.method == method && holds(&seen.uri)).count()
+    }
+
+    /// Ends every open connection at once, watches included.
+    pub fn cut_connections(&self) {
+        for connection in locked(&self.shared.connections).drain(..) {
+            connection.abort();
+        }
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.cut_connections();
+    }
+}
+
+/// A panic while one of these was held left it whole: each holder does one push or read.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+    // The set ends its tasks when this one is aborted.
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        let handle = connections.spawn(serve(stream, acceptor.clone(), shared.clone()));
+        locked(&shared.connections).push(handle);
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+    // A client that does not trust the certificate ends here.
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    // HTTP/1.1 has one request at a time per connection, so one connection upstream is enough.
+    let sender = Arc::new(tokio::sync::Mutex::new(None));
+    let service = service_fn(move |request| handle(request, shared.clone(), sender.clone()));
+    // An error is a cut connection, which is what some faults are.
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+type Sender = Arc<tokio::sync::Mutex<Option<SendRequest<Incoming>>>>;
+type Body = BoxBody<Bytes, hyper::Error>;
+
+async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender) -> Result<Response<Body>, Error> {
+    let method = request.method().to_string();
+    let uri = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+    let index = {
+        let mut seen = locked(&shared.seen);
+        seen.push(Seen { method: method.clone(), uri: uri.clone(), status: None });
+        seen.len() - 1
+    };
+    let (delay, fault) = {
+        let mut delay = Duration::ZERO;
+        let mut fault = None;
+        for rule in locked(&shared.rules).iter_mut() {
+            match (rule.strikes(&method, &uri), &rule.fault) {
+                (true, Fault::Delay(more)) => delay += *more,
+                (true, other) if fault.is_none() => fault = Some(other.clone()),
+                _ => {}
+            }
+        }
+        (delay, fault)
+    };
+    tokio::time::sleep(delay).await;
+    let response = match fault {
+        Some(Fault::CutBefore) => return Err("cut before the request was forwarded".into()),
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::Answer { status, retry_after }) => answer(status, retry_after)?,
+        Some(Fault::CutAfter) => {
+            shared.upstream.forward(request, &sender).await?;
+            return Err("cut after the request was forwarded".into());
+        }
+        Some(Fault::Delay(_)) | None => shared.upstream.forward(request, &sender).await?,
+    };
+    if let Some(seen) = locked(&shared.seen).get_mut(index) {
+        seen.status = Some(response.status().as_u16());
+    }
+    Ok(response)
+}
+
+fn answer(status: u16, retry_after: Option<u32>) -> Fallible<Response<Body>> {
+    let reason = match status {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        _ => "InternalError",
+    };
+    let body = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": status, "reason": reason,
+        "message": format!("the fault proxy answered {status}"),
+    });
+    let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {}).boxed();
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status)?;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    Ok(response)
+}
+
+/// The API server behind the proxy.
+struct Upstream {
+    authority: String,
+    host: String,
+    port: u16,
+    connector: TlsConnector,
+}
+
+impl Upstream {
+    fn new(kubeconfig: &Kubeconfig) -> Fallible<Upstream> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(kubeconfig.authority.as_bytes())?)?;
+        let config = rustls::ClientConfig::builder().with_root_certificates(roots);
+        let config = match &kubeconfig.credentials {
+            Credentials::Certificate(pair) => {
+                let (chain, key) = pair.parse()?;
+                config.with_client_auth_cert(chain, key)?
+            }
+            Credentials::Token(_) | Credentials::None => config.with_no_client_auth(),
+        };
+        let uri: Uri = kubeconfig.server.parse()?;
+        Ok(Upstream {
+            authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
+            host: uri.host().unwrap_or_default().to_owned(),
+            port: uri.port_u16().unwrap_or(443),
+            connector: TlsConnector::from(Arc::new(config)),
+        })
+    }
+
+    async fn forward(&self, mut request: Request<Incoming>, sender: &Sender) -> Fallible<Response<Body>> {
+        request.headers_mut().insert(HOST, HeaderValue::from_str(&self.authority)?);
+        let mut sender = sender.lock().await;
+        let mut ready = match sender.take() {
+            Some(open) if !open.is_closed() => open,
+            _ => self.connect().await?,
+        };
+        ready.ready().await?;
+        let response = ready.send_request(request).await?;
+        *sender = Some(ready);
+        Ok(response.map(BodyExt::boxed))
+    }
+
+    async fn connect(&self) -> Fallible<SendRequest<Incoming>> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        let stream = self.connector.connect(ServerName::try_from(self.host.clone())?, stream).await?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}

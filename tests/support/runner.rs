@@ -1,0 +1,250 @@
+//! `libtest-mimic` around tests that need a cluster: `cargo test` with its filters and lists, and an honest
+//! answer where no cluster can be started.
+
+use std::any::Any;
+use std::env;
+use std::future::Future;
+use std::ops::Deref;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::pin::Pin;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use kube::Client;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+
+use super::audit::{Mark, Requests};
+use super::control_plane::{ControlPlane, Options};
+use super::flux::{self, Controller, FluxControllers};
+use super::kubeconfig::Kubeconfig;
+use super::programs;
+use super::proxy::FaultProxy;
+
+/// A test that takes longer has hung.
+const TEST_DEADLINE: Duration = Duration::from_secs(180);
+
+/// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
+const TEST_THREADS: usize = 3;
+
+type TestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One test; made by [`cluster_tests!`](crate::cluster_tests).
+#[derive(Clone, Copy)]
+pub struct ClusterTest {
+    /// `area::a_sentence_about_behaviour`
+    pub name: &'static str,
+    pub run: fn(TestCluster) -> TestFuture,
+}
+
+/// Lists async test functions of the module as [`ClusterTest`]s, named as `cargo test` would name them.
+#[macro_export]
+macro_rules! cluster_tests {
+    ($($test:ident),* $(,)?) => {
+        vec![$($crate::support::runner::ClusterTest {
+            name: concat!(module_path!(), "::", stringify!($test)),
+            run: |cluster| Box::pin($test(cluster)),
+        }),*]
+    };
+}
+
+/// What all tests of a binary share. The controllers go first, while the API server still answers them.
+struct Environment {
+    flux: Option<FluxControllers>,
+    control_plane: ControlPlane,
+}
+
+/// What a test gets: the binary's shared control plane, and in it a namespace and an admin of its own.
+pub struct TestCluster {
+    shared: Arc<Environment>,
+    namespace: String,
+    admin: Kubeconfig,
+    client: Client,
+}
+
+impl TestCluster {
+    async fn new(shared: Arc<Environment>, test: &str) -> super::Fallible<TestCluster> {
+        let words: String = test.rsplit("::").next().unwrap_or(test).replace('_', "-").chars().take(30).collect();
+        let control_plane = &shared.control_plane;
+        let namespace = control_plane.namespace(words.trim_matches('-')).await?;
+        let admin = control_plane.admin(&format!("admin-{namespace}"))?.with_namespace(&namespace)?;
+        let client = admin.client().await?;
+        Ok(TestCluster { shared, namespace, admin, client })
+    }
+
+    /// The test's own namespace; also the one of its kubeconfig's context.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// A client as the test's own admin.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The kubeconfig of the test's own admin.
+    pub fn kubeconfig(&self) -> &Kubeconfig {
+        &self.admin
+    }
+
+    /// The user name of the test's own admin, as the audit log has it.
+    pub fn admin_name(&self) -> String {
+        format!("admin-{}", self.namespace)
+    }
+
+    /// Starts counting requests.
+    pub async fn mark(&self) -> Mark {
+        self.audit().mark().await.expect("the audit log can be read")
+    }
+
+    /// Returns the requests of the test's own admin since `mark`.
+    pub async fn requests_since(&self, mark: Mark) -> Requests {
+        self.audit().since(mark).await.expect("the audit log can be read").by_user(&self.admin_name())
+    }
+
+    /// Starts a control plane for this test alone.
+    pub async fn fresh(&self, options: Options) -> ControlPlane {
+        ControlPlane::start_with(options, |_| ()).await.expect("a fresh control plane starts")
+    }
+
+    /// Starts a proxy in front of the API server, for the test's own admin.
+    pub async fn proxy(&self) -> FaultProxy {
+        FaultProxy::start(&self.admin, self.folder()).await.expect("the proxy starts")
+    }
+
+    /// The real Flux controllers.
+    ///
+    /// # Panics
+    /// In a binary that does not run them.
+    pub fn flux(&self) -> &FluxControllers {
+        self.shared.flux.as_ref().expect("this test binary runs no Flux controllers; see run_flux_tests")
+    }
+
+    /// Returns the built `flux-operator` against this cluster and namespace.
+    pub fn command(&self) -> Command {
+        command(self.admin.path(), self.folder())
+    }
+}
+
+impl Deref for TestCluster {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        &self.shared.control_plane
+    }
+}
+
+/// Returns the built `flux-operator` with nothing of the caller's environment but `PATH`.
+pub fn command(kubeconfig: &Path, home: &Path) -> Command {
+    let binary = option_env!("CARGO_BIN_EXE_flux-operator").expect("only integration tests know where the binary is");
+    let mut command = Command::new(binary);
+    command
+        .env_clear()
+        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("KUBECONFIG", kubeconfig)
+        .env("TZ", "UTC")
+        .env("COLUMNS", "200")
+        .env("NO_COLOR", "1");
+    command
+}
+
+/// Runs `tests` against one shared control plane, which starts with the first of them.
+///
+/// Where no control plane can be started the tests are ignored, with the reason; under `CI=true` they fail.
+pub fn run_tests(tests: Vec<ClusterTest>) -> ExitCode {
+    run(tests, &[], programs::unavailable_because)
+}
+
+/// As [`run_tests`], with these Flux controllers running beside the control plane.
+pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller]) -> ExitCode {
+    run(tests, controllers, || programs::unavailable_because().or_else(flux::unavailable_because))
+}
+
+fn run(
+    tests: Vec<ClusterTest>,
+    controllers: &'static [Controller],
+    unavailable_because: impl Fn() -> Option<String>,
+) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(TEST_THREADS);
+    let reason = if arguments.list { None } else { unavailable_because() };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a tokio runtime starts");
+    let shared = Arc::new(Shared { controllers, environment: OnceCell::new() });
+
+    let trials = tests.into_iter().map(|test| trial(test, reason.clone(), runtime.handle().clone(), shared.clone()));
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    if let Some(reason) = &reason
+        && conclusion.num_ignored > 0
+    {
+        eprintln!("ignored: {reason}");
+    }
+    runtime.block_on(async { drop(shared) });
+    // Tasks of a control plane that was dropped may still be closing connections; nobody waits long for those.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    conclusion.exit_code()
+}
+
+/// The environment of this binary, or why it did not start.
+struct Shared {
+    controllers: &'static [Controller],
+    environment: OnceCell<Result<Arc<Environment>, String>>,
+}
+
+impl Shared {
+    async fn environment(&self) -> Result<Arc<Environment>, String> {
+        let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
+        self.environment.get_or_init(start).await.clone()
+    }
+
+    async fn start(&self) -> super::Fallible<Environment> {
+        let control_plane = ControlPlane::start().await?;
+        let flux = match self.controllers {
+            [] => None,
+            some => Some(FluxControllers::start(&control_plane, some).await?),
+        };
+        Ok(Environment { flux, control_plane })
+    }
+}
+
+fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc<Shared>) -> Trial {
+    // `cluster::secrets::name` reads `secrets::name`, as in the list of a standard test binary.
+    let name = test.name.split_once("::").map_or(test.name, |(_, rest)| rest);
+    Trial::ignorable_test(name, move || match reason {
+        Some(reason) if env::var("CI").is_ok_and(|value| value == "true") => {
+            Err(format!("CI=true, but the test cannot run: it {reason}").into())
+        }
+        Some(reason) => Ok(Completion::ignored_with(reason)),
+        None => runtime.block_on(run_one(test, name, &shared)).map(|()| Completion::Completed),
+    })
+}
+
+async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), Failed> {
+    let environment = shared.environment().await?;
+    let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
+    let namespace = cluster.namespace.clone();
+    let body = AssertUnwindSafe((test.run)(cluster)).catch_unwind();
+    let failure = match tokio::time::timeout(TEST_DEADLINE, body).await {
+        Ok(Ok(())) => None,
+        Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
+        Err(_) => Some(format!("the test hung: no end after {TEST_DEADLINE:?}")),
+    };
+    environment.control_plane.kubelet().forget_rules(&namespace);
+    let Some(text) = failure else { return Ok(()) };
+    let servers = environment.control_plane.last_log_lines(12);
+    let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
+    Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("the test panicked").to_owned()
+}

@@ -1,0 +1,177 @@
+//! A server that ends with the process that started it, also when that one is killed.
+//!
+//! A small shell script stands between: it holds the reading end of a pipe whose writing end only the
+//! test process has, and kills the server when the pipe ends. The kernel closes the pipe however the
+//! test process ends, so this needs neither a handler nor `unsafe`, and works for programs not ours.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Fallible;
+
+/// `$1` receives the server's process id; the rest is its command line. `read` is a builtin: nothing is left behind.
+const WITH_OWNER: &str = r#"
+exec 3<&0
+pid_file=$1; shift
+"$@" </dev/null 3<&- &
+server=$!
+echo $server >"$pid_file.new" && mv "$pid_file.new" "$pid_file"
+( read -r _ <&3; kill -KILL $server ) 2>/dev/null &
+watcher=$!
+exec 3<&-
+wait $server
+status=$?
+kill $watcher 2>/dev/null
+exit $status
+"#;
+
+/// Removes a folder once its owner is gone; the servers get a second to die first.
+const REMOVE_WITH_OWNER: &str = r#"read -r _; sleep 1; rm -rf "$1""#;
+
+pub struct ServerProcess {
+    name: String,
+    /// The script, not the server.
+    script: Child,
+    owner: Option<ChildStdin>,
+    pid: u32,
+    log: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts `program`; its output goes to `NAME.log` in `folder`, after what an earlier start wrote there.
+    pub fn start(
+        name: &str,
+        program: &Path,
+        arguments: &[String],
+        environment: &BTreeMap<String, String>,
+        folder: &Path,
+    ) -> Fallible<ServerProcess> {
+        let log = folder.join(format!("{name}.log"));
+        let pid_file = folder.join(format!("{name}.pid"));
+        let _ = fs::remove_file(&pid_file);
+        let output = File::options().create(true).append(true).open(&log)?;
+        let mut script = Command::new("sh")
+            .args(["-c", WITH_OWNER, "with-owner"])
+            .arg(&pid_file)
+            .arg(program)
+            .args(arguments)
+            .envs(environment)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            // Ctrl-C in the terminal is for the owner, which then stops the servers in order.
+            .process_group(0)
+            .spawn()?;
+        let owner = script.stdin.take();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let pid = loop {
+            if let Some(pid) = fs::read_to_string(&pid_file).ok().and_then(|text| text.trim().parse().ok()) {
+                break pid;
+            }
+            if Instant::now() > deadline {
+                return Err(format!("{name} did not start within 10 s").into());
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        Ok(ServerProcess { name: name.to_owned(), script, owner, pid, log })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Returns whether the server still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.script.try_wait(), Ok(None))
+    }
+
+    /// Stops the server's clock: it keeps its connections and answers nothing.
+    pub fn freeze(&self) {
+        signal("STOP", self.pid);
+    }
+
+    pub fn thaw(&self) {
+        signal("CONT", self.pid);
+    }
+
+    /// Kills the server at once and waits until it is gone.
+    pub fn kill(&mut self) {
+        drop(self.owner.take());
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while self.is_running() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Asks the server to stop, waits up to `grace`, then kills it. Returns whether it stopped by itself.
+    pub fn stop(&mut self, grace: Duration) -> bool {
+        signal("TERM", self.pid);
+        let deadline = Instant::now() + grace;
+        while self.is_running() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let by_itself = !self.is_running();
+        self.kill();
+        by_itself
+    }
+
+    /// Returns the last lines the server wrote.
+    pub fn last_log_lines(&self, count: usize) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        super::last_lines(&String::from_utf8_lossy(&bytes), count)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A temporary folder that is removed when dropped, and also when the process is killed.
+pub struct OwnedFolder {
+    folder: tempfile::TempDir,
+    remover: Child,
+}
+
+impl OwnedFolder {
+    pub fn new(prefix: &str) -> Fallible<OwnedFolder> {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
+        let remover = Command::new("sh")
+            .args(["-c", REMOVE_WITH_OWNER, "remove-with-owner"])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        Ok(OwnedFolder { folder, remover })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for OwnedFolder {
+    fn drop(&mut self) {
+        // The folder itself goes with the next field; the remover would only come a second later.
+        let _ = self.remover.kill();
+        let _ = self.remover.wait();
+    }
+}
+
+/// The shell's `kill`: the standard library sends SIGKILL only, and only to its own children.
+fn signal(name: &str, pid: u32) {
+    let _ = Command::new("sh").args(["-c", &format!("kill -{name} {pid} 2>/dev/null")]).status();
+}
