@@ -52,7 +52,7 @@ pub fn assess(object: &Value) -> Assessment {
     if let Some(stalled) = condition(object, "Stalled").filter(|condition| condition.status == "True") {
         return assess_as(Health::Failed, stalled.message);
     }
-    let group = object.get("apiVersion").and_then(Value::as_str).map_or("", |text| crate::cluster::object::split_api_version(text).0);
+    let group = object.get("apiVersion").and_then(Value::as_str).map_or("", |text| super::kinds::split_api_version(text).0);
     match (group, object.get("kind").and_then(Value::as_str).unwrap_or_default()) {
         ("apps", "Deployment") => deployment(object),
         ("", "PersistentVolumeClaim") => persistent_volume_claim(object),

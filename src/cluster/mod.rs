@@ -12,9 +12,13 @@ mod call;
 mod connect;
 mod credential_plugin;
 mod error;
+pub mod events;
 pub mod kubeconfig;
+pub mod object;
 mod object_ref;
+pub mod objects;
 mod proxy;
+pub mod watch;
 
 pub use call::{Retry, RetryObserver};
 pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
@@ -22,5 +26,3 @@ pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason}
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
 pub use proxy::ProxyEnvironment;
-
-pub mod object;

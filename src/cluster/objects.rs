@@ -10,8 +10,9 @@ use futures::stream::BoxStream;
 use kube::core::{Status, WatchEvent};
 use serde_json::{Value, json};
 
-use super::object::{ObjectId, Resource, known_resource};
+use super::object::{ObjectId, known_resource};
 use super::{Cluster, ClusterError};
+use crate::api::kinds::ResourceType;
 
 /// How often a call is sent that the client below does not repeat by itself.
 const ATTEMPTS: u32 = 4;
@@ -145,7 +146,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not serve the kind, or cannot be asked.
-    pub async fn resource(&self, id: &ObjectId) -> Result<Resource, CallError> {
+    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, CallError> {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
         }
@@ -161,11 +162,11 @@ impl Cluster {
             let status = Status::failure("the server could not find the requested resource", "NotFound").with_code(404);
             return Err(self.failure(kube::Error::Api(status.boxed()), &attempted, Some(id)));
         };
-        Ok(Resource {
-            group: id.group.clone(),
-            version: id.version.clone(),
-            kind: id.kind.clone(),
-            plural: plural.to_owned(),
+        Ok(ResourceType {
+            group: id.group.clone().into(),
+            version: id.version.clone().into(),
+            kind: id.kind.clone().into(),
+            plural: plural.to_owned().into(),
             namespaced: found.get("namespaced").and_then(Value::as_bool).unwrap_or(false),
         })
     }
@@ -176,19 +177,19 @@ impl Cluster {
             Err(error) if error.is_not_found() => return Ok(None),
             resource => resource?,
         };
-        match self.send(&Call::get(resource.path(&id.namespace, &id.name)), &format!("get {id}"), Some(id)).await {
+        match self.send(&Call::get(path_of(&resource, id)), &format!("get {id}"), Some(id)).await {
             Err(error) if error.is_not_found() => Ok(None),
             object => object.map(Some),
         }
     }
 
     /// Returns all objects of a kind, page by page; `None` when the server does not serve the kind.
-    pub async fn list_all(&self, resource: &Resource, namespace: Option<&str>, selector: &Selector) -> Result<Option<List>, CallError> {
+    pub async fn list_all(&self, resource: &ResourceType, namespace: Option<&str>, selector: &Selector) -> Result<Option<List>, CallError> {
         let mut list = List::default();
         let mut token = String::new();
         let attempted = format!("list {}", resource.plural);
         loop {
-            let mut path = format!("{}?limit={PAGE}{}", resource.collection(namespace), selector.query());
+            let mut path = format!("{}?limit={PAGE}{}", resource.path(namespace, None), selector.query());
             if !token.is_empty() {
                 path.push_str(&format!("&continue={}", encode(&token)));
             }
@@ -221,7 +222,7 @@ impl Cluster {
         let dry = if dry_run { "&dryRun=All" } else { "" };
         let call = Call {
             method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}&force=true{dry}", resource.path(&id.namespace, &id.name)),
+            path: format!("{}?fieldManager={manager}&force=true{dry}", path_of(&resource, &id)),
             content_type: "application/apply-patch+yaml",
             body: Some(object),
             guarded: false,
@@ -234,7 +235,7 @@ impl Cluster {
         let resource = self.resource(id).await?;
         let call = Call {
             method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}", resource.path(&id.namespace, &id.name)),
+            path: format!("{}?fieldManager={manager}", path_of(&resource, id)),
             content_type: "application/json-patch+json",
             body: Some(patch),
             guarded: true,
@@ -249,7 +250,7 @@ impl Cluster {
         let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
         let call = Call {
             method: http::Method::PATCH,
-            path: format!("{}{below}?fieldManager={manager}", resource.path(&id.namespace, &id.name)),
+            path: format!("{}{below}?fieldManager={manager}", path_of(&resource, id)),
             content_type: "application/merge-patch+json",
             body: Some(patch),
             guarded: patch.pointer("/metadata/resourceVersion").is_some(),
@@ -263,7 +264,7 @@ impl Cluster {
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::POST,
-            path: format!("{}?fieldManager={manager}", resource.collection(Some(&id.namespace))),
+            path: format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None)),
             content_type: "application/json",
             body: Some(object),
             guarded: false,
@@ -280,7 +281,7 @@ impl Cluster {
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::PUT,
-            path: format!("{}?fieldManager={manager}", resource.path(&id.namespace, &id.name)),
+            path: format!("{}?fieldManager={manager}", path_of(&resource, &id)),
             content_type: "application/json",
             body: Some(object),
             guarded: true,
@@ -304,7 +305,7 @@ impl Cluster {
         let body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": format!("{propagation:?}"), "preconditions": preconditions});
         let call = Call {
             method: http::Method::DELETE,
-            path: resource.path(&id.namespace, &id.name),
+            path: path_of(&resource, &id),
             content_type: "application/json",
             body: Some(&body),
             guarded: true,
@@ -375,6 +376,10 @@ impl Call<'_> {
         }
         request
     }
+}
+
+fn path_of(resource: &ResourceType, id: &ObjectId) -> String {
+    resource.path(Some(&id.namespace), Some(&id.name))
 }
 
 /// Returns the object with `apiVersion` and `kind` in front.

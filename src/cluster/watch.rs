@@ -8,8 +8,8 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 
 use super::Cluster;
-use super::object::Resource;
 use super::objects::{CallError, Selector};
+use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
 /// just like a cluster where nothing happens.
@@ -32,7 +32,7 @@ pub enum Change {
 /// Follows the objects of one kind.
 pub struct Follower {
     cluster: Cluster,
-    resource: Resource,
+    resource: ResourceType,
     namespace: Option<String>,
     selector: Selector,
     version: Option<String>,
@@ -42,7 +42,7 @@ pub struct Follower {
 
 impl Follower {
     /// Starts from a list, or without one from the resource version of an earlier list.
-    pub fn new(cluster: &Cluster, resource: Resource, namespace: Option<&str>, selector: Selector, version: Option<String>) -> Self {
+    pub fn new(cluster: &Cluster, resource: ResourceType, namespace: Option<&str>, selector: Selector, version: Option<String>) -> Self {
         Follower {
             cluster: cluster.clone(),
             resource,
@@ -125,7 +125,7 @@ impl Follower {
     async fn open(&self, version: &str) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}{}",
-            self.resource.collection(self.namespace.as_deref()),
+            self.resource.path(self.namespace.as_deref(), None),
             super::objects::encode(version),
             self.selector.query()
         );

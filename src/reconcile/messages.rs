@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::kstatus::Health;
+use crate::api::kstatus::Health;
 use super::progress::Action;
 use crate::go_duration;
 

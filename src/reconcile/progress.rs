@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::kstatus::Health;
+use crate::api::kstatus::Health;
 
 /// Receives what a run tells. Called from the run itself: it must return at once.
 pub trait Progress: Send + Sync {
