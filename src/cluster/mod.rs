@@ -12,6 +12,7 @@ mod call;
 mod connect;
 mod credential_plugin;
 mod error;
+pub mod lease;
 pub mod events;
 pub mod kubeconfig;
 pub mod object;
