@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Cluster;
-use super::objects::CallError;
+use super::requests::CallError;
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
 
 /// One thing to say about an object.

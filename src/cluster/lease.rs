@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::Cluster;
 use super::object::ObjectId;
-use super::objects::CallError;
+use super::requests::CallError;
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
 
 /// How a lease is taken.

@@ -11,14 +11,16 @@
 mod call;
 mod connect;
 mod credential_plugin;
+mod discovery;
 mod error;
 pub mod lease;
 pub mod events;
 pub mod kubeconfig;
 pub mod object;
 mod object_ref;
-pub mod objects;
+mod objects;
 mod proxy;
+pub mod requests;
 pub mod watch;
 
 pub use call::{Retry, RetryObserver};
@@ -26,4 +28,5 @@ pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, c
 pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason};
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
+pub use objects::{ApplyOptions, ListOptions, Outcome};
 pub use proxy::ProxyEnvironment;

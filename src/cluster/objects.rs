@@ -1,412 +1,224 @@
-//! Objects as JSON: read, list, apply, patch, delete; each call says what it attempted.
+//! Reading and writing objects of any kind, as JSON values: get, list, apply, delete.
 //!
-//! The client below already bounds every call and repeats what may be repeated blindly. Here is what needs knowledge of
-//! the request: a plain conflict is tried again, a creation under a fixed name may find its own earlier attempt.
+//! Every function names what it does in its error, so that callers need not.
 
-use std::time::Duration;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
+use kube::core::Request;
+use serde_json::Value;
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
-use kube::core::{Status, WatchEvent};
-use serde_json::{Value, json};
-
-use super::object::{ObjectId, known_resource};
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, ObjectRef, Reason};
 use crate::api::kinds::ResourceType;
 
-/// How often a call is sent that the client below does not repeat by itself.
-const ATTEMPTS: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Objects per page of a list.
-const PAGE: usize = 500;
+/// Objects per page; kubectl's number.
+const PAGE: u32 = 500;
 
-/// A failed call: what it means to people, and what the server literally said.
-#[derive(Debug, thiserror::Error)]
-#[error("{explained}")]
-pub struct CallError {
-    #[source]
-    pub explained: Box<ClusterError>,
-    /// The server's answer; absent when there was none.
-    pub status: Option<Box<Status>>,
-}
-
-impl CallError {
-    fn code(&self) -> u16 {
-        self.status.as_ref().map_or(0, |status| status.code)
-    }
-
-    fn reason(&self) -> &str {
-        self.status.as_ref().map_or("", |status| status.reason.as_str())
-    }
-
-    /// Neither the object nor its kind is there.
-    pub fn is_not_found(&self) -> bool {
-        self.code() == 404
-    }
-
-    /// The object changed in between.
-    pub fn is_conflict(&self) -> bool {
-        self.code() == 409 && self.reason() != "AlreadyExists"
-    }
-
-    pub fn is_already_there(&self) -> bool {
-        self.code() == 409 && self.reason() == "AlreadyExists"
-    }
-
-    /// A watch cannot be continued from where it was.
-    pub fn is_expired(&self) -> bool {
-        self.code() == 410
-    }
-
-    /// Nobody knows whether the server acted.
-    fn is_unclear(&self) -> bool {
-        self.status.is_none() || self.code() >= 500
-    }
-
-    /// Returns the server's sentence with its reason, `(Invalid): …`, or our own words when it gave none.
-    pub fn sentence(&self) -> String {
-        match &self.status {
-            Some(status) if !status.message.is_empty() => {
-                let reason = if status.reason.is_empty() { "Unknown" } else { &status.reason };
-                format!("({reason}): {}", status.message)
-            }
-            _ => format!("({:?}): {}", self.explained.category(), self.explained.reason),
-        }
-    }
-}
-
-/// Which objects of a kind a list or watch is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selector {
-    /// Label selector in the API's syntax; empty selects all.
-    pub labels: String,
-    /// Field selector in the API's syntax; empty selects all.
-    pub fields: String,
-}
-
-impl Selector {
-    /// Selects one object by name.
-    pub fn named(name: &str) -> Self {
-        Selector { labels: String::new(), fields: format!("metadata.name={name}") }
-    }
-
-    pub fn labelled(labels: impl Into<String>) -> Self {
-        Selector { labels: labels.into(), fields: String::new() }
-    }
-
-    pub(super) fn query(&self) -> String {
-        let mut query = String::new();
-        for (name, text) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
-            if !text.is_empty() {
-                query.push_str(&format!("&{name}={}", encode(text)));
-            }
-        }
-        query
-    }
-}
-
-/// The answer to a list.
-#[derive(Clone, Debug, Default)]
-pub struct List {
-    /// With `apiVersion` and `kind`, which the server leaves out of items.
-    pub items: Vec<Value>,
-    /// Where a watch continues.
-    pub resource_version: String,
-}
-
-/// How a delete treats what the object owns.
+/// What a server-side apply did, or would do in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    Background,
-    Foreground,
+pub enum Outcome {
+    Created,
+    Configured,
+    Unchanged,
 }
 
-/// Percent-encodes a query value.
-pub(super) fn encode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
+impl Outcome {
+    /// kubectl's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Created => "created",
+            Outcome::Configured => "configured",
+            Outcome::Unchanged => "unchanged",
+        }
+    }
 }
 
-/// One request, as values, so that it can be sent again.
-struct Call<'a> {
-    method: http::Method,
-    path: String,
-    content_type: &'static str,
-    body: Option<&'a Value>,
-    /// A conflict is the answer, not an accident.
-    guarded: bool,
+/// How to apply.
+#[derive(Clone, Copy, Debug)]
+pub struct ApplyOptions<'a> {
+    pub field_manager: &'a str,
+    /// Take fields over from other managers instead of failing.
+    pub force: bool,
+    /// Let the server do everything but store.
+    pub dry_run: bool,
+}
+
+/// Which objects a list holds; empty selectors select all.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    pub label_selector: Option<String>,
+    pub field_selector: Option<String>,
 }
 
 impl Cluster {
-    /// Returns how the server serves a kind: from the table of known kinds, else by asking the server.
+    /// Reads one object.
     ///
     /// # Errors
-    /// The server does not serve the kind, or cannot be asked.
-    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, CallError> {
-        if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
-            return Ok(known);
-        }
-        let root = if id.group.is_empty() { format!("/api/{}", id.version) } else { format!("/apis/{}", id.api_version()) };
-        let attempted = format!("look up the kind {}", id.kind);
-        let served = self.send(&Call::get(root), &attempted, Some(id)).await?;
-        let found = served.get("resources").and_then(Value::as_array).into_iter().flatten().find(|one| {
-            one.get("kind").and_then(Value::as_str) == Some(&id.kind)
-                && one.get("name").and_then(Value::as_str).is_some_and(|name| !name.contains('/'))
-        });
-        let plural = found.and_then(|one| one.get("name")).and_then(Value::as_str);
-        let Some((found, plural)) = found.zip(plural) else {
-            let status = Status::failure("the server could not find the requested resource", "NotFound").with_code(404);
-            return Err(self.failure(kube::Error::Api(status.boxed()), &attempted, Some(id)));
-        };
-        Ok(ResourceType {
-            group: id.group.clone().into(),
-            version: id.version.clone().into(),
-            kind: id.kind.clone().into(),
-            plural: plural.to_owned().into(),
-            namespaced: found.get("namespaced").and_then(Value::as_bool).unwrap_or(false),
-        })
-    }
-
-    /// Returns an object, or `None` when it or its kind is not there.
-    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, CallError> {
-        let resource = match self.resource(id).await {
-            Err(error) if error.is_not_found() => return Ok(None),
-            resource => resource?,
-        };
-        match self.send(&Call::get(path_of(&resource, id)), &format!("get {id}"), Some(id)).await {
-            Err(error) if error.is_not_found() => Ok(None),
-            object => object.map(Some),
-        }
-    }
-
-    /// Returns all objects of a kind, page by page; `None` when the server does not serve the kind.
-    pub async fn list_all(&self, resource: &ResourceType, namespace: Option<&str>, selector: &Selector) -> Result<Option<List>, CallError> {
-        let mut list = List::default();
-        let mut token = String::new();
-        let attempted = format!("list {}", resource.plural);
-        loop {
-            let mut path = format!("{}?limit={PAGE}{}", resource.path(namespace, None), selector.query());
-            if !token.is_empty() {
-                path.push_str(&format!("&continue={}", encode(&token)));
-            }
-            let page = match self.send(&Call::get(path), &attempted, None).await {
-                Err(error) if error.is_not_found() => return Ok(None),
-                // The snapshot the pages came from is gone: begin again.
-                Err(error) if error.is_expired() && !token.is_empty() => {
-                    list.items.clear();
-                    token.clear();
-                    continue;
-                }
-                page => page?,
-            };
-            for item in page.get("items").and_then(Value::as_array).into_iter().flatten() {
-                list.items.push(with_type(item, &resource.api_version(), &resource.kind));
-            }
-            let metadata = |member: &str| page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str).unwrap_or_default();
-            list.resource_version = metadata("resourceVersion").to_owned();
-            token = metadata("continue").to_owned();
-            if token.is_empty() {
-                return Ok(Some(list));
-            }
-        }
-    }
-
-    /// Applies an object on the server's side, taking over conflicting fields, and returns what the server made of it.
-    pub async fn apply(&self, object: &Value, manager: &str, dry_run: bool) -> Result<Value, CallError> {
-        let id = ObjectId::of(object);
-        let resource = self.resource(&id).await?;
-        let dry = if dry_run { "&dryRun=All" } else { "" };
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}&force=true{dry}", path_of(&resource, &id)),
-            content_type: "application/apply-patch+yaml",
-            body: Some(object),
-            guarded: false,
-        };
-        self.send(&call, &format!("apply {id}"), Some(&id)).await
-    }
-
-    /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
-    pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, CallError> {
-        let resource = self.resource(id).await?;
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}", path_of(&resource, id)),
-            content_type: "application/json-patch+json",
-            body: Some(patch),
-            guarded: true,
-        };
-        self.send(&call, &format!("patch {id}"), Some(id)).await
-    }
-
-    /// Merges a patch (RFC 7386) into an object or into one of its subresources. A patch that names a resource version is
-    /// guarded by it: a conflict is an answer then.
-    pub async fn merge_patch(&self, id: &ObjectId, subresource: Option<&str>, patch: &Value, manager: &str) -> Result<Value, CallError> {
-        let resource = self.resource(id).await?;
-        let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}{below}?fieldManager={manager}", path_of(&resource, id)),
-            content_type: "application/merge-patch+json",
-            body: Some(patch),
-            guarded: patch.pointer("/metadata/resourceVersion").is_some(),
-        };
-        self.send(&call, &format!("patch {id}"), Some(id)).await
-    }
-
-    /// Creates an object under the name it carries; `None` when it is there already.
-    pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, CallError> {
-        let id = ObjectId::of(object);
-        let resource = self.resource(&id).await?;
-        let call = Call {
-            method: http::Method::POST,
-            path: format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None)),
-            content_type: "application/json",
-            body: Some(object),
-            guarded: false,
-        };
-        match self.send(&call, &format!("create {id}"), Some(&id)).await {
-            Err(error) if error.is_already_there() => Ok(None),
-            created => created.map(Some),
-        }
-    }
-
-    /// Replaces an object at the resource version it carries: a conflict is an answer.
-    pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, CallError> {
-        let id = ObjectId::of(object);
-        let resource = self.resource(&id).await?;
-        let call = Call {
-            method: http::Method::PUT,
-            path: format!("{}?fieldManager={manager}", path_of(&resource, &id)),
-            content_type: "application/json",
-            body: Some(object),
-            guarded: true,
-        };
-        self.send(&call, &format!("update {id}"), Some(&id)).await
-    }
-
-    /// Deletes exactly the object that was read; `false` when it was gone already.
-    ///
-    /// # Errors
-    /// A conflict when another object has taken the name, or the object changed since it was read.
-    pub async fn delete(&self, live: &Value, propagation: Propagation) -> Result<bool, CallError> {
-        let id = ObjectId::of(live);
-        let resource = self.resource(&id).await?;
-        let mut preconditions = json!({});
-        for (name, member) in [("uid", "uid"), ("resourceVersion", "resourceVersion")] {
-            if let Some(value) = live.pointer(&format!("/metadata/{member}")) {
-                preconditions[name] = value.clone();
-            }
-        }
-        let body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": format!("{propagation:?}"), "preconditions": preconditions});
-        let call = Call {
-            method: http::Method::DELETE,
-            path: path_of(&resource, &id),
-            content_type: "application/json",
-            body: Some(&body),
-            guarded: true,
-        };
-        match self.send(&call, &format!("delete {id}"), Some(&id)).await {
-            Err(error) if error.is_not_found() => Ok(false),
-            answer => answer.map(|_| true),
-        }
-    }
-
-    /// Opens a watch.
-    pub(super) async fn watch_events(
+    /// [`Reason::NotFound`] if there is none, and whatever keeps the answer away.
+    pub async fn get(
         &self,
-        path: String,
-        attempted: &str,
-    ) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
-        match self.client.request_events::<Value>(Call::get(path).request()).await {
-            Ok(stream) => Ok(stream.boxed()),
-            Err(error) => Err(self.failure(error, attempted, None)),
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
+        let object = reference(resource, namespace, name);
+        let failed = |e| self.explain(e, format!("get {object}"), Some(object.clone()));
+        let request = Request::new(resource.path(namespace, None)).get(name, &GetParams::default());
+        let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
+        self.client.request(request).await.map_err(failed)
+    }
+
+    /// Like [`Cluster::get`]; None if there is no such object.
+    pub async fn find(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, ClusterError> {
+        match self.get(resource, namespace, name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ObjectId>) -> Result<Value, CallError> {
-        let mut pause = FIRST_PAUSE;
-        for attempt in 1.. {
-            let error = match self.client.request::<Value>(call.request()).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => self.failure(error, attempted, object),
-            };
-            // The client below repeats what has the same effect twice; a creation and a guarded patch have, too, because
-            // the server refuses the second one.
-            let unclear = error.is_unclear() && (call.method == http::Method::POST || call.content_type.starts_with("application/json-patch"));
-            let conflict = error.is_conflict() && !call.guarded;
-            let timed_out = matches!(error.explained.reason, super::Reason::TimedOut { .. });
-            if attempt >= ATTEMPTS || timed_out || !(unclear || conflict) {
-                return Err(error);
+    /// Lists a kind in one namespace, or in all (None), page by page.
+    ///
+    /// The API server leaves `apiVersion` and `kind` out of the items of built-in kinds; they are put back.
+    pub async fn list(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        options: &ListOptions,
+    ) -> Result<Vec<Value>, ClusterError> {
+        match self.list_pages(resource, namespace, options).await {
+            // The snapshot behind the pages is gone after five minutes; one fresh start is enough for any client.
+            Err(error) if matches!(error.reason, Reason::Server { code: 410, .. }) => {
+                self.list_pages(resource, namespace, options).await
             }
-            tracing::debug!(attempt, attempted, pause = ?pause, "{}", error.explained.reason);
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            other => other,
         }
-        unreachable!("the loop above only ends by returning")
     }
 
-    fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ObjectId>) -> CallError {
-        let status = if let kube::Error::Api(status) = &error { Some(status.clone()) } else { None };
-        let object = object.map(|id| {
-            let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            super::ObjectRef::new(id.kind.clone(), namespace, id.name.clone())
-        });
-        CallError { explained: Box::new(self.explain(error, attempted, object)), status }
-    }
-}
-
-impl Call<'_> {
-    fn get(path: String) -> Self {
-        Call { method: http::Method::GET, path, content_type: "", body: None, guarded: false }
-    }
-
-    fn request(&self) -> http::Request<Vec<u8>> {
-        let mut request = http::Request::new(self.body.map_or_else(Vec::new, |body| body.to_string().into_bytes()));
-        *request.method_mut() = self.method.clone();
-        // Paths are made of names the API server accepted and of encoded text; a name that is neither asks for the root,
-        // which answers 404 or 405.
-        *request.uri_mut() = self.path.parse().unwrap_or_default();
-        if self.body.is_some() {
-            request.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(self.content_type));
+    async fn list_pages(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        options: &ListOptions,
+    ) -> Result<Vec<Value>, ClusterError> {
+        let failed = |e| {
+            let place = namespace.map_or_else(String::new, |n| format!(" in namespace {n}"));
+            self.explain(e, format!("list {}{place}", resource.resource_name()), None)
+                .with_api(&resource.resource_name())
+        };
+        let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
+        params.label_selector.clone_from(&options.label_selector);
+        params.field_selector.clone_from(&options.field_selector);
+        let mut all = vec![];
+        loop {
+            let request = Request::new(resource.path(namespace, None)).list(&params);
+            let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
+            let mut page: Value = self.client.request(request).await.map_err(failed)?;
+            if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
+                all.extend(items.into_iter().map(|item| typed(item, resource)));
+            }
+            match page.pointer("/metadata/continue").and_then(Value::as_str) {
+                Some(token) if !token.is_empty() => params.continue_token = Some(token.to_owned()),
+                _ => return Ok(all),
+            }
         }
-        request
+    }
+
+    /// Deletes one object in the foreground of its dependents' owner, as the API server decides by default.
+    ///
+    /// # Errors
+    /// [`Reason::NotFound`] if there is none.
+    pub async fn delete(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+        dry_run: bool,
+    ) -> Result<(), ClusterError> {
+        let object = reference(resource, namespace, name);
+        let failed = |e| self.explain(e, format!("delete {object}"), Some(object.clone()));
+        let params = if dry_run { DeleteParams::default().dry_run() } else { DeleteParams::default() };
+        let request = Request::new(resource.path(namespace, None)).delete(name, &params);
+        let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
+        self.client.request::<Value>(request).await.map(|_| ()).map_err(failed)
+    }
+
+    /// Applies an object server-side and says what that did. `live` is the object before, if there is one.
+    ///
+    /// # Errors
+    /// [`Reason::FieldConflict`] unless forced, and whatever the API server refuses.
+    pub async fn apply(
+        &self,
+        resource: &ResourceType,
+        desired: &Value,
+        live: Option<&Value>,
+        options: &ApplyOptions<'_>,
+    ) -> Result<(Outcome, Value), ClusterError> {
+        let object = ObjectRef::of(desired);
+        let failed = |e| self.explain(e, format!("apply {object}"), Some(object.clone()));
+        let mut params = PatchParams::apply(options.field_manager);
+        params.force = options.force;
+        params.dry_run = options.dry_run;
+        let collection = resource.path(object.namespace.as_deref(), None);
+        let request = Request::new(collection).patch(&object.name, &params, &Patch::Apply(desired));
+        let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
+        let after: Value = self.client.request(request).await.map_err(failed)?;
+        Ok((outcome(live, &after), after))
     }
 }
 
-fn path_of(resource: &ResourceType, id: &ObjectId) -> String {
-    resource.path(Some(&id.namespace), Some(&id.name))
+fn reference(resource: &ResourceType, namespace: Option<&str>, name: &str) -> ObjectRef {
+    ObjectRef::new(resource.kind.as_ref(), namespace.filter(|_| resource.namespaced), name)
 }
 
-/// Returns the object with `apiVersion` and `kind` in front.
-fn with_type(item: &Value, api_version: &str, kind: &str) -> Value {
-    let mut typed = serde_json::Map::new();
-    typed.insert("apiVersion".into(), api_version.into());
-    typed.insert("kind".into(), kind.into());
-    for (key, value) in item.as_object().into_iter().flatten() {
-        typed.insert(key.clone(), value.clone());
-    }
+fn typed(item: Value, resource: &ResourceType) -> Value {
+    let Value::Object(fields) = item else { return item };
+    let mut typed = serde_json::Map::with_capacity(fields.len() + 2);
+    typed.insert("apiVersion".to_owned(), resource.api_version().into());
+    typed.insert("kind".to_owned(), resource.kind.as_ref().into());
+    typed.extend(fields);
     Value::Object(typed)
+}
+
+fn outcome(before: Option<&Value>, after: &Value) -> Outcome {
+    match before {
+        None => Outcome::Created,
+        Some(before) if content(before) == content(after) => Outcome::Unchanged,
+        Some(_) => Outcome::Configured,
+    }
+}
+
+/// An object without what the server counts; a dry run changes the content but not the resource version.
+fn content(object: &Value) -> Value {
+    let mut content = object.clone();
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
+        for counted in ["managedFields", "resourceVersion", "generation"] {
+            metadata.shift_remove(counted);
+        }
+    }
+    content
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn selectors_are_encoded_into_the_query() {
-        assert_eq!(Selector::labelled("a/b=c").query(), "&labelSelector=a%2Fb%3Dc");
-        assert_eq!(Selector::named("flux").query(), "&fieldSelector=metadata.name%3Dflux");
-        assert_eq!(Selector::default().query(), "");
+    fn an_apply_that_only_moves_counters_changes_nothing() {
+        let object = |version: &str, label: &str| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": [version], "labels": {"x": label}}});
+        assert_eq!(outcome(None, &object("1", "a")), Outcome::Created);
+        assert_eq!(outcome(Some(&object("1", "a")), &object("2", "a")), Outcome::Unchanged);
+        assert_eq!(outcome(Some(&object("1", "a")), &object("1", "b")), Outcome::Configured);
     }
 
     #[test]
-    fn items_of_a_list_get_their_type_back() {
-        let item = with_type(&json!({"metadata": {"name": "a"}}), "v1", "Service");
-        assert_eq!(item, json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
+    fn items_of_a_list_get_their_kind_back() {
+        let item = typed(json!({"metadata": {}}), &crate::api::kinds::SECRET);
+        assert_eq!(serde_json::to_string(&item).unwrap(), r#"{"apiVersion":"v1","kind":"Secret","metadata":{}}"#);
     }
 }

@@ -8,7 +8,7 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 
 use super::Cluster;
-use super::objects::{CallError, Selector};
+use super::requests::{CallError, Selector};
 use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
@@ -126,7 +126,7 @@ impl Follower {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}{}",
             self.resource.path(self.namespace.as_deref(), None),
-            super::objects::encode(version),
+            super::requests::encode(version),
             self.selector.query()
         );
         let attempted = format!("watch {}", self.resource.plural);

@@ -52,7 +52,8 @@ pub fn comparable(object: &Value) -> Value {
                 let mut metadata = serde_json::Map::new();
                 for kept in ["labels", "annotations"] {
                     // Semantic equality: an absent map and an empty one are the same.
-                    if let Some(map) = value.get(kept).filter(|map| map.as_object().is_some_and(|map| !map.is_empty())) {
+                    if let Some(map) = value.get(kept).filter(|map| map.as_object().is_some_and(|map| !map.is_empty()))
+                    {
                         metadata.insert(kept.into(), map.clone());
                     }
                 }
@@ -116,15 +117,20 @@ fn walk(path: &mut Vec<Segment>, from: &Value, to: &Value, found: Found) {
 
 fn same_items(left: &[Value], right: &[Value]) -> bool {
     left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| left.is_object() && right.is_object() && item_name(left) == item_name(right))
+        && left
+            .iter()
+            .zip(right)
+            .all(|(left, right)| left.is_object() && right.is_object() && item_name(left) == item_name(right))
 }
 
 /// Returns the field and text by which people know a list item.
 fn item_name(item: &Value) -> Option<(&'static str, String)> {
-    ["name", "containerPort", "port", "mountPath", "key", "type"].into_iter().find_map(|field| match item.get(field)? {
-        Value::String(text) => Some((field, text.clone())),
-        Value::Number(number) => Some((field, number.to_string())),
-        _ => None,
+    ["name", "containerPort", "port", "mountPath", "key", "type"].into_iter().find_map(|field| {
+        match item.get(field)? {
+            Value::String(text) => Some((field, text.clone())),
+            Value::Number(number) => Some((field, number.to_string())),
+            _ => None,
+        }
     })
 }
 
@@ -200,7 +206,10 @@ mod tests {
             {"manager": "hpa", "operation": "Update", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}});
         let wanted = json!({"spec": {"replicas": 1}, "metadata": {}});
         let owner = changes(&live, &wanted).remove(0).owner.unwrap();
-        assert_eq!((owner.manager.as_str(), owner.operation.as_str(), owner.time.as_str()), ("hpa", "Update", "2026-01-02T00:00:00Z"));
+        assert_eq!(
+            (owner.manager.as_str(), owner.operation.as_str(), owner.time.as_str()),
+            ("hpa", "Update", "2026-01-02T00:00:00Z")
+        );
     }
 
     #[test]

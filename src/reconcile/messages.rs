@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::api::kstatus::Health;
+use crate::api::kstatus::Status;
 use super::progress::Action;
 use crate::go_duration;
 
@@ -60,11 +60,11 @@ pub struct Unhealthy {
     pub detail: String,
 }
 
-/// [`Health`] in an order, so that lists sort the same way every time.
+/// [`Status`] in an order, so that lists sort the same way every time.
 pub type HealthWord = String;
 
 impl Unhealthy {
-    pub fn new(object: impl Into<String>, health: Health, detail: impl Into<String>) -> Self {
+    pub fn new(object: impl Into<String>, health: Status, detail: impl Into<String>) -> Self {
         Unhealthy { object: object.into(), health: health.to_string(), detail: detail.into() }
     }
 }
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn a_failed_health_check_lists_objects_sorted_and_says_why() {
         let objects = [
-            Unhealthy::new("Deployment/flux-system/source-controller", Health::InProgress, ""),
-            Unhealthy::new("Deployment/flux-system/helm-controller", Health::InProgress, "ImagePullBackOff: no such image\n"),
+            Unhealthy::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
+            Unhealthy::new("Deployment/flux-system/helm-controller", Status::InProgress, "ImagePullBackOff: no such image\n"),
         ];
         assert_eq!(
             unhealthy(true, &objects),

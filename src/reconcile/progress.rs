@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::api::kstatus::Health;
+use crate::api::kstatus::Status;
 
 /// Receives what a run tells. Called from the run itself: it must return at once.
 pub trait Progress: Send + Sync {
@@ -103,7 +103,7 @@ pub enum Update {
     /// The lease is somebody else's for now.
     WaitingForLease { holder: String },
     /// An object is waited for; `message` says what is missing. Told when either changes.
-    Waiting { object: String, health: Health, message: String },
+    Waiting { object: String, health: Status, message: String },
     /// An object that was waited for is there, or is gone where its end was waited for.
     Ready { object: String },
     /// A stored custom resource was rewritten; `done` of `total` of its kind.

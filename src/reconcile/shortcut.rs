@@ -54,7 +54,13 @@ struct Proof {
 
 impl Proof {
     /// A map that is merged member by member.
-    fn map(&self, desired: &Map<String, Value>, live: Option<&Map<String, Value>>, set: &Map<String, Value>, parent: Option<&str>) -> bool {
+    fn map(
+        &self,
+        desired: &Map<String, Value>,
+        live: Option<&Map<String, Value>>,
+        set: &Map<String, Value>,
+        parent: Option<&str>,
+    ) -> bool {
         let owned = set.keys().filter(|key| *key != ".").count();
         // Nulls are commands to the server ("leave unset"), not values; they are left to it.
         owned == desired.len()
@@ -65,7 +71,14 @@ impl Proof {
             })
     }
 
-    fn value(&self, desired: &Value, live: Option<&Value>, set: &Map<String, Value>, key: &str, parent: Option<&str>) -> bool {
+    fn value(
+        &self,
+        desired: &Value,
+        live: Option<&Value>,
+        set: &Map<String, Value>,
+        key: &str,
+        parent: Option<&str>,
+    ) -> bool {
         if set.keys().all(|member| member == ".") {
             return self.same(desired, live, key, parent);
         }
@@ -88,7 +101,9 @@ impl Proof {
                 if name.starts_with("v:") {
                     return wanted == found;
                 }
-                let (Some(wanted), Some(found), Some(below)) = (wanted.as_object(), found.as_object(), below.as_object()) else {
+                let (Some(wanted), Some(found), Some(below)) =
+                    (wanted.as_object(), found.as_object(), below.as_object())
+                else {
                     return false;
                 };
                 // The key fields of an item may be defaults of the server (`protocol: TCP`) that the manifest lacks; the
@@ -118,7 +133,9 @@ impl Proof {
                 wanted.len() == found.len()
                     && wanted.iter().zip(found).all(|(wanted, found)| self.same(wanted, Some(found), key, parent))
             }
-            (wanted, found) => is_quantity(key, parent) && quantity(wanted).is_some() && quantity(wanted) == quantity(found),
+            (wanted, found) => {
+                is_quantity(key, parent) && quantity(wanted).is_some() && quantity(wanted) == quantity(found)
+            }
         }
     }
 }
@@ -266,7 +283,10 @@ mod tests {
         breaks(|o| o["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["--y"]));
         breaks(|o| o["metadata"]["labels"]["app"] = json!("b"));
         breaks(|o| o["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = json!("2"));
-        breaks(|o| o["spec"]["template"]["spec"]["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] = json!("v2"));
+        breaks(|o| {
+            o["spec"]["template"]["spec"]["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] =
+                json!("v2")
+        });
         breaks(|o| {
             o["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().remove("f:selector");
         });
@@ -275,7 +295,8 @@ mod tests {
         breaks(|o| o["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "flux"}));
         breaks(|o| o["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
         breaks(|o| {
-            let kubectl = json!({"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}});
+            let kubectl =
+                json!({"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}});
             o["metadata"]["managedFields"].as_array_mut().unwrap().push(kubectl);
         });
         breaks(|o| {
@@ -315,8 +336,10 @@ mod tests {
             "fieldsV1": {"f:spec": {"f:interval": {}, "f:ignore": {}}}}]);
         let live = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
             "metadata": {"managedFields": entry}, "spec": {"interval": "1m0s", "ignore": "x", "timeout": "60s"}});
-        let manifest = |interval: &str| json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
-            "metadata": {"name": "a"}, "spec": {"interval": interval, "ignore": "x"}});
+        let manifest = |interval: &str| {
+            json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "a"}, "spec": {"interval": interval, "ignore": "x"}})
+        };
         assert!(holds(&manifest("1m0s"), &live, &[]));
         assert!(!holds(&manifest("60s"), &live, &[]));
     }

@@ -9,8 +9,11 @@ use super::fields;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 
 /// Annotations that earlier tools leave behind; removed from every applied object.
-const STALE_ANNOTATIONS: &[&str] =
-    &["kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
+const STALE_ANNOTATIONS: &[&str] = &[
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "meta.helm.sh/release-name",
+    "meta.helm.sh/release-namespace",
+];
 /// Labels with which kustomize-controller marks what it owns; removed from every applied object.
 const STALE_LABELS: &[&str] = &["kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"];
 
@@ -148,7 +151,8 @@ mod tests {
     #[test]
     fn the_first_entry_is_renamed_when_we_own_none() {
         let status = json!({"manager": "controllers", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}});
-        let live = object(vec![entry("kubectl-client-side-apply", "Update", json!({"f:spec": {"f:a": {}}})), status.clone()]);
+        let live =
+            object(vec![entry("kubectl-client-side-apply", "Update", json!({"f:spec": {"f:a": {}}})), status.clone()]);
         let after = managed_fields(&clean_up(&live, &[]).unwrap());
         assert_eq!(after, [status, entry("flux-operator", "Apply", json!({"f:spec": {"f:a": {}}}))]);
     }
@@ -175,7 +179,9 @@ mod tests {
 
     #[test]
     fn entries_of_a_subresource_are_left_alone() {
-        let live = object(vec![json!({"manager": "kubectl-patch", "operation": "Update", "subresource": "status", "fieldsV1": {}})]);
+        let live = object(vec![
+            json!({"manager": "kubectl-patch", "operation": "Update", "subresource": "status", "fieldsV1": {}}),
+        ]);
         assert_eq!(clean_up(&live, &[]), None);
     }
 
