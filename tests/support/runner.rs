@@ -140,7 +140,9 @@ impl Deref for TestCluster {
 
 /// Returns the built `flux-operator` with nothing of the caller's environment but `PATH`.
 pub fn command(kubeconfig: &Path, home: &Path) -> Command {
-    let binary = option_env!("CARGO_BIN_EXE_flux-operator").expect("only integration tests know where the binary is");
+    let Some(binary) = option_env!("CARGO_BIN_EXE_flux-operator") else {
+        panic!("only integration tests know where the binary is");
+    };
     let mut command = Command::new(binary);
     command
         .env_clear()
@@ -165,7 +167,8 @@ pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller
     run(tests, controllers, || programs::unavailable_because().or_else(flux::unavailable_because))
 }
 
-fn run(
+/// What the two above have in common; `unavailable_because` says why nothing can be started, if so.
+pub fn run(
     tests: Vec<ClusterTest>,
     controllers: &'static [Controller],
     unavailable_because: impl Fn() -> Option<String>,
