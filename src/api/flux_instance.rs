@@ -40,6 +40,8 @@ pub const SYNC_KINDS: [&str; 3] = ["OCIRepository", "GitRepository", "Bucket"];
 /// Values of `spec.sync.provider`.
 pub const SYNC_PROVIDERS: [&str; 5] = ["generic", "aws", "azure", "gcp", "github"];
 
+/// How often a sync source is checked when `spec.sync.interval` is not set.
+pub const DEFAULT_SYNC_INTERVAL: &str = "1m";
 /// Pattern of `spec.distribution.artifact`.
 pub const ARTIFACT_PATTERN: &str = "^oci://.*$";
 /// Pattern of `spec.sync.interval`; narrower than Go's durations, which the annotations take.
@@ -436,5 +438,5 @@ fn default_sharding_key() -> String {
     well_known::SHARDING_KEY.into()
 }
 fn default_sync_interval() -> String {
-    "1m".into()
+    DEFAULT_SYNC_INTERVAL.into()
 }
