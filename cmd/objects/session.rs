@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Target;
 use super::args::Named;
-use crate::connect::{cli_error, connect};
+use crate::shell::cluster::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// Deadline of a command that waits, unless `--timeout` says otherwise.

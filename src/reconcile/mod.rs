@@ -2,7 +2,8 @@
 
 pub mod diff;
 pub mod fields;
-pub mod kstatus;
+pub mod messages;
+pub mod progress;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;
