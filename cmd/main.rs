@@ -6,7 +6,6 @@ use clap::{CommandFactory, Parser};
 
 mod cli;
 mod completion;
-mod connect;
 mod delete;
 mod export;
 mod generate;
