@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{
+    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
+};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -27,6 +29,13 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    #[command(subcommand)]
+    Get(get::Command),
+    #[command(subcommand)]
+    Tree(tree::Command),
+    Trace(trace::Args),
+    Events(events::Args),
+    Stats(stats::Args),
     #[command(subcommand)]
     Create(create::Command),
     #[command(subcommand)]
