@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
 pub mod kustomize;
+pub mod inspect;
 pub mod reconcile;
 pub mod version_range;
 pub mod yaml;

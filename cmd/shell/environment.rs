@@ -1,6 +1,6 @@
 //! Every environment variable the command reads.
 //!
-//! Precedence: flag, then environment, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`, `HTTPS_PROXY`, `NO_PROXY`
+//! Precedence: flag, then environment, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
 //! and `HOME` mean what they mean everywhere.
 
 /// List of kubeconfig files, as for kubectl.
@@ -17,3 +17,12 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const RUST_LOG: &str = "RUST_LOG";
 /// Where plugins named `flux-operator-NAME` are looked for.
 pub const PATH: &str = "PATH";
+/// Proxy for `https` servers; the lower-case spelling counts as well, as everywhere.
+pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+/// Proxy for `http` servers.
+pub const HTTP_PROXY: &str = "HTTP_PROXY";
+/// Servers that need no proxy.
+pub const NO_PROXY: &str = "NO_PROXY";
+/// Set in every pod: where the API server is.
+pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
+pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";

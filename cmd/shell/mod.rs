@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
+pub mod cluster;
 pub mod confirm;
 pub mod environment;
 mod error;

@@ -2,8 +2,10 @@
 //!
 //! Pure: values in, values out; no client, no clock.
 
+pub mod crd;
 pub mod flux_instance;
 pub mod kinds;
+pub mod manifest;
 pub mod kstatus;
 pub mod well_known;
 

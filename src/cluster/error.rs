@@ -259,6 +259,15 @@ impl ClusterError {
         ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason }
     }
 
+    /// Names the API that is missing, where no object says it.
+    #[must_use]
+    pub(super) fn with_api(mut self, name: &str) -> Self {
+        if let Reason::ApiMissing { api, .. } = &mut self.reason {
+            *api = name.to_owned();
+        }
+        self
+    }
+
     pub fn category(&self) -> Category {
         self.reason.category()
     }

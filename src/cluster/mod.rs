@@ -11,9 +11,11 @@
 mod call;
 mod connect;
 mod credential_plugin;
+mod discovery;
 mod error;
 pub mod kubeconfig;
 mod object_ref;
+mod objects;
 mod proxy;
 
 pub use call::{Retry, RetryObserver};
@@ -21,6 +23,7 @@ pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, c
 pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason};
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
+pub use objects::{ApplyOptions, ListOptions, Outcome};
 pub use proxy::ProxyEnvironment;
 
 pub mod object;

@@ -2,6 +2,7 @@
 
 pub mod diff;
 pub mod fields;
+pub mod kstatus;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;

@@ -1,6 +1,7 @@
 //! The harness tests itself: what other tests rely on is shown here.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -14,11 +15,13 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::support::{
     Behaviour, ClaimBehaviour, ClusterTest, Component, ControlPlane, Fault, FaultRule, Options, PodRule, TestCluster,
-    allow, eventually, kubelet::PullFailure,
+    allow, eventually, kubelet::PullFailure, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
-const OWNER: &str = "CONTROL_PLANE_OWNER_TO_BE_KILLED";
+
+/// Set where this binary starts itself: what the child shall be.
+const CHILD: &str = "CLUSTER_TEST_CHILD";
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -42,6 +45,9 @@ pub fn tests() -> Vec<ClusterTest> {
         logs_of_simulated_containers_can_be_read,
         a_fresh_control_plane_starts_fast_and_restarts_its_server,
         servers_end_when_their_owner_is_killed,
+        without_programs_tests_are_ignored_and_fail_in_ci,
+        a_failing_test_prints_the_last_log_lines,
+        the_local_cluster_example_prints_a_kubeconfig_and_cleans_up,
     ]
 }
 
@@ -385,9 +391,24 @@ async fn a_fresh_control_plane_starts_fast_and_restarts_its_server(cluster: Test
     configmaps.get("kept").await.unwrap();
 }
 
-/// The body of the process that [`servers_end_when_their_owner_is_killed`] starts and kills.
-pub fn run_as_owner_to_be_killed() -> Option<ExitCode> {
-    std::env::var_os(OWNER)?;
+/// What this binary does when one of the tests below starts it.
+pub fn run_as_child() -> Option<ExitCode> {
+    let tests = || cluster_tests![a_deliberate_failure];
+    match std::env::var(CHILD).ok()?.as_str() {
+        "owner" => be_an_owner_to_be_killed(),
+        "unavailable" => Some(runner::run(tests(), &[], || Some("needs a reason".to_owned()))),
+        "failure" => Some(runner::run(tests(), &[], || None)),
+        other => panic!("unknown {CHILD}={other}"),
+    }
+}
+
+fn child(role: &str) -> Command {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.env(CHILD, role).env_remove("CI");
+    child
+}
+
+fn be_an_owner_to_be_killed() -> Option<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(async {
         let control_plane = ControlPlane::start().await.expect("a control plane starts");
@@ -402,8 +423,7 @@ pub fn run_as_owner_to_be_killed() -> Option<ExitCode> {
 }
 
 async fn servers_end_when_their_owner_is_killed(_: TestCluster) {
-    let test_binary = std::env::current_exe().unwrap();
-    let mut owner = Command::new(test_binary).env(OWNER, "1").stdout(Stdio::piped()).spawn().unwrap();
+    let mut owner = child("owner").stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(owner.stdout.take().unwrap());
     let mut lines: Vec<String> = output.lines().map(Result::unwrap).take_while(|line| line != "started").collect();
     let folder = lines.remove(0);
@@ -413,7 +433,64 @@ async fn servers_end_when_their_owner_is_killed(_: TestCluster) {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the servers to end", SOON, || async { (!lines.iter().any(runs)).then_some(()) }).await.unwrap();
-    eventually("the folder to be removed", SOON, || async { (!Path::new(&folder).exists()).then_some(()) })
-        .await
+    removed(&folder).await;
+}
+
+async fn removed(folder: &str) {
+    let gone = || async { (!Path::new(folder).exists()).then_some(()) };
+    eventually("the folder to be removed", SOON, gone).await.unwrap();
+}
+
+async fn a_deliberate_failure(_: TestCluster) {
+    panic!("on purpose");
+}
+
+async fn without_programs_tests_are_ignored_and_fail_in_ci(_: TestCluster) {
+    let output = child("unavailable").output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stdout}");
+    assert!(stdout.contains("0 passed; 0 failed; 1 ignored"), "{stdout}");
+    assert!(stdout.contains("needs a reason") && stderr.contains("needs a reason"), "{stdout}{stderr}");
+
+    let output = child("unavailable").env("CI", "true").output().unwrap();
+    let stdout = text(&output.stdout);
+    assert!(!output.status.success());
+    assert!(stdout.contains("0 passed; 1 failed") && stdout.contains("needs a reason"), "{stdout}");
+}
+
+async fn a_failing_test_prints_the_last_log_lines(_: TestCluster) {
+    let output = child("failure").output().unwrap();
+    let stdout = text(&output.stdout);
+    assert!(!output.status.success());
+    assert!(stdout.contains("on purpose"), "{stdout}");
+    assert!(stdout.contains("--- kube-apiserver\nI") || stdout.contains("--- kube-apiserver\nW"), "{stdout}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+async fn the_local_cluster_example_prints_a_kubeconfig_and_cleans_up(_: TestCluster) {
+    let mut example = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--example", "local-cluster"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
         .unwrap();
+    let mut line = String::new();
+    BufReader::new(example.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let path = line.trim().strip_prefix("export KUBECONFIG=").unwrap_or_else(|| panic!("unexpected line {line:?}"));
+    let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = Client::try_from(config).unwrap();
+    Api::<ConfigMap>::namespaced(client, "default").list(&ListParams::default()).await.unwrap();
+
+    // As Ctrl-C in a terminal: to the whole group.
+    let interrupt = format!("kill -INT -{}", example.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    let folder = Path::new(path).parent().unwrap().to_str().unwrap();
+    removed(folder).await;
+    example.wait().unwrap();
 }

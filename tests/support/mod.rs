@@ -8,6 +8,7 @@
 //! kubelet                makes pods run, or fail as a test asks
 //! proxy                  sits between a client and the API server and breaks things
 //! audit                  what the API server was asked
+//! flux                   the real Flux controllers beside it, and a Git server
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
 //!
@@ -31,6 +32,7 @@
 pub mod audit;
 pub mod certificates;
 pub mod control_plane;
+pub mod flux;
 pub mod go_program;
 pub mod kubeconfig;
 pub mod kubelet;
@@ -47,7 +49,7 @@ pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
 pub use programs::Component;
 pub use proxy::{Fault, FaultProxy, FaultRule};
-pub use runner::{ClusterTest, TestCluster, run_tests};
+pub use runner::{ClusterTest, TestCluster, run_flux_tests, run_tests};
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Fallible<T> = Result<T, Error>;

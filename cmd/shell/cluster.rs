@@ -1,0 +1,104 @@
+//! From flags and environment to a cluster, and from its failures to the words and exit codes of the command line.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flux_operator::cluster::{
+    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, ProxyEnvironment, Retry,
+    RetryObserver,
+};
+
+use super::{CliError, Exit, GlobalArgs, Shell, environment};
+
+/// Prepares access to the cluster the flags, the environment and the kubeconfig name. Nothing is dialled yet.
+pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
+    let flags = shell.global();
+    if flags.insecure_skip_tls_verify {
+        shell.warn("the server's certificate is not verified (--insecure-skip-tls-verify)");
+    }
+    if flags.token.is_some() && shell.stderr_is_terminal() {
+        shell.warn("other users of this machine can see --token; a kubeconfig with tokenFile hides it");
+    }
+    let options = ConnectOptions {
+        kubeconfig: kubeconfig(flags),
+        overrides: overrides(flags),
+        proxy: ProxyEnvironment {
+            https_proxy: either(environment::HTTPS_PROXY),
+            http_proxy: either(environment::HTTP_PROXY),
+            no_proxy: either(environment::NO_PROXY),
+        },
+        in_cluster: in_cluster(),
+        request_timeout: flags.request_timeout.0,
+        on_retry: observer(flags.quiet),
+    };
+    flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
+}
+
+/// Says what failed, why, and what to do next, with the exit code of its category.
+pub fn cli_error(error: &ClusterError) -> CliError {
+    let exit = match error.category() {
+        Category::Failed => Exit::Failed,
+        Category::NotFound => Exit::NotFound,
+        Category::ApiMissing => Exit::ApiMissing,
+        Category::Denied => Exit::Denied,
+        Category::Unreachable => Exit::Unreachable,
+        Category::TimedOut => Exit::Unhealthy,
+    };
+    let mut told = CliError::new(exit, error.to_string()).caused_by(&error.reason);
+    if let Some(object) = &error.object {
+        told = told.object(object.to_string());
+    }
+    error.hints().into_iter().fold(told, CliError::hint)
+}
+
+/// Where the kubeconfig is: the flag, else the list in the environment, else the usual file.
+pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
+    if let Some(path) = &flags.kubeconfig {
+        return KubeconfigSource::File(path.clone());
+    }
+    let list: Vec<PathBuf> = std::env::var_os(environment::KUBECONFIG)
+        .map(|list| std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).collect())
+        .unwrap_or_default();
+    if !list.is_empty() {
+        return KubeconfigSource::List(list);
+    }
+    KubeconfigSource::List(std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect())
+}
+
+fn overrides(flags: &GlobalArgs) -> Overrides {
+    Overrides {
+        context: flags.context.clone(),
+        server: flags.server.clone(),
+        token: flags.token.as_ref().map(|t| t.secret().clone()),
+        tls_server_name: flags.tls_server_name.clone(),
+        certificate_authority: flags.certificate_authority.clone(),
+        client_certificate: flags.client_certificate.clone(),
+        client_key: flags.client_key.clone(),
+        insecure_skip_tls_verify: flags.insecure_skip_tls_verify,
+        as_user: flags.as_user.clone(),
+        as_groups: flags.as_group.clone(),
+        as_uid: flags.as_uid.clone(),
+    }
+}
+
+fn in_cluster() -> Option<InCluster> {
+    let text = |name| std::env::var_os(name).and_then(|v| v.into_string().ok()).filter(|v: &String| !v.is_empty());
+    Some(InCluster::new(text(environment::SERVICE_HOST)?, text(environment::SERVICE_PORT)?))
+}
+
+/// The upper-case variable, else the lower-case one.
+fn either(name: &str) -> Option<String> {
+    let text = |value: OsString| value.into_string().ok().filter(|v| !v.is_empty());
+    std::env::var_os(name).and_then(text).or_else(|| std::env::var_os(name.to_lowercase()).and_then(text))
+}
+
+/// A pause without a word would look like a hang.
+fn observer(quiet: bool) -> Option<RetryObserver> {
+    let say = |retry: &Retry| {
+        // A closed stderr must not turn a finished command into a failure.
+        let _ = writeln!(std::io::stderr().lock(), "waiting: {retry}");
+    };
+    (!quiet).then(|| Arc::new(say) as RetryObserver)
+}
