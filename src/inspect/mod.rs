@@ -7,10 +7,16 @@
 //! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
 //! ```
 
+pub mod components;
 pub mod dump;
+pub mod events;
 pub mod instance;
+pub mod inventory;
 pub mod listing;
 pub mod object;
+pub mod report;
 pub mod resources;
 pub mod selector;
 pub mod snapshot;
+pub mod trace;
+pub mod tree;

@@ -176,6 +176,11 @@ impl Snapshot {
         std::mem::take(&mut *self.missing.borrow_mut()).into_iter().collect()
     }
 
+    /// Whether something was asked for that is not known yet.
+    pub fn has_needs(&self) -> bool {
+        !self.missing.borrow().is_empty()
+    }
+
     /// The first refusal met while loading, for views that cannot do without.
     pub fn denied(&self) -> Option<(&Need, &str)> {
         self.done.iter().find_map(|(need, outcome)| match outcome {

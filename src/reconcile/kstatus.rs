@@ -44,7 +44,10 @@ pub fn assess(object: &Value) -> Assessment {
     if let (Some(observed), Some(generation)) = (number("/status/observedGeneration"), number("/metadata/generation"))
         && observed != generation
     {
-        return assess_as(Health::InProgress, format!("generation is {generation}, but latest observed generation is {observed}"));
+        return assess_as(
+            Health::InProgress,
+            format!("generation is {generation}, but latest observed generation is {observed}"),
+        );
     }
     if let Some(reconciling) = condition(object, "Reconciling").filter(|condition| condition.status == "True") {
         return assess_as(Health::InProgress, reconciling.message);
@@ -52,7 +55,10 @@ pub fn assess(object: &Value) -> Assessment {
     if let Some(stalled) = condition(object, "Stalled").filter(|condition| condition.status == "True") {
         return assess_as(Health::Failed, stalled.message);
     }
-    let group = object.get("apiVersion").and_then(Value::as_str).map_or("", |text| crate::cluster::object::split_api_version(text).0);
+    let group = object
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .map_or("", |text| crate::cluster::object::split_api_version(text).0);
     match (group, object.get("kind").and_then(Value::as_str).unwrap_or_default()) {
         ("apps", "Deployment") => deployment(object),
         ("", "PersistentVolumeClaim") => persistent_volume_claim(object),
@@ -87,7 +93,8 @@ fn deployment(object: &Value) -> Assessment {
     }
     let wanted = number("/spec/replicas").unwrap_or(1);
     let progress_known = number("/spec/progressDeadlineSeconds").is_none()
-        || progressing.is_some_and(|progressing| progressing.status == "True" && progressing.reason == "NewReplicaSetAvailable");
+        || progressing
+            .is_some_and(|progressing| progressing.status == "True" && progressing.reason == "NewReplicaSetAvailable");
     let available = condition(object, "Available").is_some_and(|available| available.status == "True");
     let waiting = if count("replicas") < wanted {
         format!("Replicas: {}/{wanted}", count("replicas"))
@@ -185,14 +192,16 @@ mod tests {
 
     #[test]
     fn a_deployment_without_replicas_can_be_current() {
-        let mut none = deployment_with(json!({"observedGeneration": 2, "conditions": available()["conditions"].clone()}));
+        let mut none =
+            deployment_with(json!({"observedGeneration": 2, "conditions": available()["conditions"].clone()}));
         none["spec"]["replicas"] = json!(0);
         assert_eq!(assess(&none).health, Health::Current);
     }
 
     #[test]
     fn claims_definitions_and_custom_resources_follow_their_own_rules() {
-        let claim = |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
+        let claim =
+            |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
         assert_eq!(assess(&claim("Pending")).health, Health::InProgress);
         assert_eq!(assess(&claim("Bound")).health, Health::Current);
         let crd = |kind: &str, status: &str, reason: &str| {

@@ -1,6 +1,7 @@
 //! The harness tests itself: what other tests rely on is shown here.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::support::{
     Behaviour, ClaimBehaviour, ClusterTest, Component, ControlPlane, Fault, FaultRule, Options, PodRule, TestCluster,
-    allow, eventually, kubelet::PullFailure, runner,
+    allow, eventually, kubelet::PullFailure, programs, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -43,10 +44,11 @@ pub fn tests() -> Vec<ClusterTest> {
         the_proxy_delays_and_hangs,
         the_proxy_streams_watches,
         logs_of_simulated_containers_can_be_read,
-        a_fresh_control_plane_starts_fast_and_restarts_its_server,
+        a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen,
         servers_end_when_their_owner_is_killed,
         without_programs_tests_are_ignored_and_fail_in_ci,
         a_failing_test_prints_the_last_log_lines,
+        ready_programs_are_used_instead_of_building,
         the_local_cluster_example_prints_a_kubeconfig_and_cleans_up,
     ]
 }
@@ -376,7 +378,7 @@ async fn logs_of_simulated_containers_can_be_read(cluster: TestCluster) {
     assert_eq!(pods(&cluster).logs("web", &last).await.unwrap(), "two\n");
 }
 
-async fn a_fresh_control_plane_starts_fast_and_restarts_its_server(cluster: TestCluster) {
+async fn a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen(cluster: TestCluster) {
     let start = Instant::now();
     let fresh = cluster.fresh(Options::api_server_only()).await;
     let took = start.elapsed();
@@ -389,6 +391,12 @@ async fn a_fresh_control_plane_starts_fast_and_restarts_its_server(cluster: Test
     assert!(configmaps.get("kept").await.is_err());
     fresh.restart(Component::ApiServer).await.unwrap();
     configmaps.get("kept").await.unwrap();
+
+    fresh.freeze(Component::ApiServer);
+    let silent = tokio::time::timeout(Duration::from_millis(500), configmaps.get("kept")).await;
+    assert!(silent.is_err(), "{silent:?}");
+    fresh.thaw(Component::ApiServer);
+    configmaps.get("kept").await.unwrap();
 }
 
 /// What this binary does when one of the tests below starts it.
@@ -396,6 +404,7 @@ pub fn run_as_child() -> Option<ExitCode> {
     let tests = || cluster_tests![a_deliberate_failure];
     match std::env::var(CHILD).ok()?.as_str() {
         "owner" => be_an_owner_to_be_killed(),
+        "start" => Some(start_and_stop()),
         "unavailable" => Some(runner::run(tests(), &[], || Some("needs a reason".to_owned()))),
         "failure" => Some(runner::run(tests(), &[], || None)),
         other => panic!("unknown {CHILD}={other}"),
@@ -404,7 +413,7 @@ pub fn run_as_child() -> Option<ExitCode> {
 
 fn child(role: &str) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.env(CHILD, role).env_remove("CI");
+    child.env(CHILD, role).env_remove("CI").env_remove("CONTROL_PLANE_BIN").env_remove("KUBEBUILDER_ASSETS");
     child
 }
 
@@ -420,6 +429,55 @@ fn be_an_owner_to_be_killed() -> Option<ExitCode> {
         std::future::pending::<()>().await;
     });
     None
+}
+
+fn start_and_stop() -> ExitCode {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    match runtime.block_on(ControlPlane::start()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A folder of programs that leave a note that they were used, and then are what they are named after.
+fn ready_programs(components: &[Component]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for component in components {
+        let program = programs::find(*component).unwrap();
+        let (real, name) = (program.file.display(), component.as_str());
+        let first = program.first_argument.unwrap_or_default();
+        let file = folder.path().join(name);
+        let note = folder.path().join(format!("used-{name}"));
+        let script = format!("#!/bin/sh\n: >'{}'\nexec '{real}' {first} \"$@\"\n", note.display());
+        std::fs::write(&file, script).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+fn used(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    files.filter(|name| name.to_string_lossy().starts_with("used-")).count()
+}
+
+async fn ready_programs_are_used_instead_of_building(_: TestCluster) {
+    let all = ready_programs(&Component::ALL);
+    let output = child("start").env("CONTROL_PLANE_BIN", all.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(used(all.path()), 4);
+
+    let two = ready_programs(&[Component::Etcd, Component::ApiServer]);
+    let output = child("start").env("KUBEBUILDER_ASSETS", two.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(used(two.path()), 2);
+
+    // That variable promises all four: a missing one is an error, not a build.
+    let output = child("start").env("CONTROL_PLANE_BIN", two.path()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("CONTROL_PLANE_BIN has no kube-controller-manager"));
 }
 
 async fn servers_end_when_their_owner_is_killed(_: TestCluster) {
@@ -463,7 +521,10 @@ async fn a_failing_test_prints_the_last_log_lines(_: TestCluster) {
     let stdout = text(&output.stdout);
     assert!(!output.status.success());
     assert!(stdout.contains("on purpose"), "{stdout}");
-    assert!(stdout.contains("--- kube-apiserver\nI") || stdout.contains("--- kube-apiserver\nW"), "{stdout}");
+    let (_, log) = stdout.split_once("--- kube-apiserver\n").unwrap_or_else(|| panic!("no log in {stdout}"));
+    let first = log.lines().next().unwrap_or_default();
+    // A line of the server's: severity, month and day, time.
+    assert!(first.get(1..5).is_some_and(|date| date.parse::<u16>().is_ok()), "{first}");
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -8,8 +8,8 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchP
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::support::flux::{Controller, GitServer};
-use crate::support::{ClusterTest, TestCluster, eventually};
+use crate::support::flux::{Controller, FluxControllers, GitServer};
+use crate::support::{ClusterTest, Options, TestCluster, eventually};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -19,6 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_wrong_password_is_reported_and_the_right_one_heals,
         a_missing_path_is_reported,
         a_frozen_controller_acts_on_nothing,
+        all_four_controllers_become_ready,
     ]
 }
 
@@ -142,8 +143,7 @@ async fn a_missing_path_is_reported(cluster: TestCluster) {
 
 /// Runs a controller of its own control plane, so that no other test meets the frozen one.
 async fn a_frozen_controller_acts_on_nothing(cluster: TestCluster) {
-    use crate::support::flux::FluxControllers;
-    let fresh = cluster.fresh(crate::support::Options::api_server_only()).await;
+    let fresh = cluster.fresh(Options::api_server_only()).await;
     let flux = FluxControllers::start(&fresh, &[Controller::Source]).await.unwrap();
     flux.freeze(Controller::Source);
     let git = GitServer::start(fresh.folder()).await.unwrap();
@@ -165,4 +165,13 @@ async fn a_frozen_controller_acts_on_nothing(cluster: TestCluster) {
     })
     .await
     .unwrap();
+}
+
+async fn all_four_controllers_become_ready(cluster: TestCluster) {
+    use Controller::{Helm, Kustomize, Notification, Source};
+    let fresh = cluster.fresh(Options::api_server_only()).await;
+    let flux = FluxControllers::start(&fresh, &[Source, Kustomize, Helm, Notification]).await.unwrap();
+    for name in ["source", "kustomize", "helm", "notification"] {
+        assert!(flux.last_log_lines(1).contains(&format!("--- {name}-controller")));
+    }
 }

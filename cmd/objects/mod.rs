@@ -1,0 +1,11 @@
+//! What the commands share that name objects, write to them and wait for them: the edge between the terminal and the
+//! library's requests.
+
+pub mod args;
+mod follow;
+mod request;
+mod session;
+
+pub use follow::{Followed, all_or_error, request_and_follow, until_gone, until_ready};
+pub use request::{Act, Target, send};
+pub use session::{Deadline, Session, WAIT_TIMEOUT};
