@@ -26,9 +26,6 @@ pub const NO_PROXY: &str = "NO_PROXY";
 /// Set in every pod: where the API server is.
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
-/// Address of the API server as every pod sees it.
-pub const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
-pub const KUBERNETES_SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
 
 /// The variable's text; an empty one counts as unset.
 pub fn text(name: &str) -> Option<String> {
