@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -41,6 +41,8 @@ pub enum Command {
     Export(export::Command),
     #[command(subcommand)]
     Delete(delete::Command),
+    #[command(subcommand)]
+    Distribution(distribution::Command),
     Completion(completion::Args),
     #[command(subcommand, hide = true)]
     Generate(generate::Command),

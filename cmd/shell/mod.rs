@@ -14,6 +14,7 @@ mod interrupt;
 mod logging;
 pub mod progress;
 pub mod suggest;
+pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
