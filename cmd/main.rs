@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+mod build;
 mod cli;
 mod completion;
 mod delete;
 mod export;
 mod generate;
+mod instance_file;
 mod objects;
 mod reconcile;
 mod resume;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
+        Command::Build(command) => build::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
