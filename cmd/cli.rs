@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
 use crate::{build, completion, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -29,6 +30,7 @@ pub struct Cli {
 pub enum Command {
     #[command(subcommand)]
     Build(build::Command),
+    Create(create::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),
     #[command(subcommand)]

@@ -7,10 +7,12 @@ use clap::{CommandFactory, Parser};
 mod build;
 mod cli;
 mod completion;
+mod create;
 mod delete;
 mod export;
 mod generate;
 mod instance_file;
+mod manifest;
 mod objects;
 mod reconcile;
 mod resume;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
         Command::Build(command) => build::run(&command, shell),
+        Command::Create(command) => create::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
