@@ -3,8 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{build, completion, delete, export, generate, reconcile, resume, suspend, wait};
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -30,6 +29,7 @@ pub struct Cli {
 pub enum Command {
     #[command(subcommand)]
     Build(build::Command),
+    #[command(subcommand)]
     Create(create::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),

@@ -11,7 +11,6 @@ mod create;
 mod delete;
 mod export;
 mod generate;
-mod instance_file;
 mod manifest;
 mod objects;
 mod reconcile;

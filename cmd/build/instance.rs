@@ -9,7 +9,7 @@ use flux_operator::yaml;
 use serde_json::{Value, json};
 
 use super::explain;
-use crate::instance_file::read_instance;
+use crate::manifest::read_instance;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print the objects of a FluxInstance, offline

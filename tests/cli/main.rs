@@ -3,6 +3,7 @@
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
+mod build_instance;
 mod habits;
 mod install;
 mod support;
