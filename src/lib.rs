@@ -9,5 +9,6 @@ pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
 pub mod reconcile;
+pub mod secrets;
 pub mod version_range;
 pub mod yaml;
