@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, generate};
+use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -27,6 +27,20 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    #[command(subcommand)]
+    Create(create::Command),
+    #[command(subcommand)]
+    Reconcile(reconcile::Command),
+    #[command(subcommand)]
+    Suspend(suspend::Command),
+    #[command(subcommand)]
+    Resume(resume::Command),
+    #[command(subcommand)]
+    Wait(wait::Command),
+    #[command(subcommand)]
+    Export(export::Command),
+    #[command(subcommand)]
+    Delete(delete::Command),
     Completion(completion::Args),
     #[command(subcommand, hide = true)]
     Generate(generate::Command),

@@ -6,8 +6,18 @@ use clap::{CommandFactory, Parser};
 
 mod cli;
 mod completion;
+mod connect;
+mod create;
+mod delete;
+mod export;
 mod generate;
+mod manifest;
+mod objects;
+mod reconcile;
+mod resume;
 mod shell;
+mod suspend;
+mod wait;
 
 use cli::{Cli, Command};
 use shell::{CliError, Exit, Shell};
@@ -29,6 +39,13 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
+        Command::Create(command) => create::run(&command, shell),
+        Command::Reconcile(command) => reconcile::run(&command, shell),
+        Command::Suspend(command) => suspend::run(&command, shell),
+        Command::Resume(command) => resume::run(&command, shell),
+        Command::Wait(command) => wait::run(&command, shell),
+        Command::Export(command) => export::run(&command, shell),
+        Command::Delete(command) => delete::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
     }

@@ -5,9 +5,12 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod build;
 pub mod cluster;
 pub mod distribution;
 pub mod go_duration;
+pub mod inspect;
+pub mod kustomize;
 pub mod reconcile;
 pub mod secrets;
 pub mod version_range;

@@ -113,6 +113,13 @@ impl CliError {
         self
     }
 
+    /// Appends one more line below the message.
+    #[must_use]
+    pub fn cause(mut self, text: impl Into<String>) -> Self {
+        self.causes.push(text.into());
+        self
+    }
+
     /// The object the command was about, as `kind/namespace/name`.
     #[must_use]
     pub fn object(mut self, object: impl Into<String>) -> Self {

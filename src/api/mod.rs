@@ -2,8 +2,15 @@
 //!
 //! Pure: values in, values out; no client, no clock.
 
+pub mod conditions;
+pub mod crd;
 pub mod flux_instance;
+pub mod history;
+pub mod inventory;
 pub mod kinds;
+pub mod kstatus;
+pub mod manifest;
+mod settings;
 pub mod well_known;
 
 pub use flux_instance::*;

@@ -8,7 +8,8 @@ use std::path::{Component as PathPart, Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant, yaml_shim as yaml};
+use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant};
+use crate::yaml;
 
 /// Bounds of what is read from an archive. The largest known one unpacks to 20 MB in 400 files.
 const MAX_ENTRIES: usize = 10_000;
@@ -189,8 +190,8 @@ fn unpack(path: &Path, file: File) -> Result<BTreeMap<String, Vec<u8>>, Distribu
         message: message.to_owned(),
     };
     let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
-    // One byte more than allowed: a stream that reaches it is too long, whatever its headers claim.
-    let stream = MultiGzDecoder::new(file).take(MAX_TOTAL_BYTES + 1);
+    // A second bound, whatever the headers claim: the contents, and a header and padding for each entry.
+    let stream = MultiGzDecoder::new(file).take(MAX_TOTAL_BYTES + 1024 * MAX_ENTRIES as u64 + MAX_FILE_BYTES);
     let mut archive = tar::Archive::new(stream);
     let mut files = BTreeMap::new();
     let mut total: u64 = 0;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Component, Distribution, DistributionError, FluxVersion, Variant, yaml_shim as yaml};
+use super::{Component, Distribution, DistributionError, FluxVersion, Variant};
+use crate::yaml;
 
 impl Distribution {
     /// Writes one version below `dir`, which is created if need be, and returns the written paths relative to it.

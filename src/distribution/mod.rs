@@ -60,22 +60,23 @@ mod archive;
 mod controllers;
 mod export;
 mod gate;
+mod lines;
+mod names;
 mod notation;
 mod schema;
 mod tables;
-mod yaml_shim;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use semver::Version;
 use serde_json::Value;
 
 use archive::Archive;
+pub use lines::NotationError;
+pub use names::{Component, FluxVersion, ImageDigest, ImageReference, UnknownName, Variant};
 use notation::Notation;
-pub use notation::NotationError;
 pub use schema::{CrdSummary, FieldDescription, ServedVersion};
 
 /// The namespace the manifests are written for; a build for another one replaces it.
@@ -96,187 +97,6 @@ const NOTATION: &[(&str, &str)] = &[
 ];
 
 static EMBEDDED_NOTATION: LazyLock<Result<Notation, NotationError>> = LazyLock::new(|| Notation::parse(NOTATION));
-
-/// A controller of Flux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Component {
-    SourceController,
-    KustomizeController,
-    HelmController,
-    NotificationController,
-    ImageReflectorController,
-    ImageAutomationController,
-    /// Part of Flux since 2.7.
-    SourceWatcher,
-}
-
-impl Component {
-    pub const ALL: [Component; 7] = [
-        Component::SourceController,
-        Component::KustomizeController,
-        Component::HelmController,
-        Component::NotificationController,
-        Component::ImageReflectorController,
-        Component::ImageAutomationController,
-        Component::SourceWatcher,
-    ];
-
-    /// The name of its Deployment, its ServiceAccount and its image.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Component::SourceController => "source-controller",
-            Component::KustomizeController => "kustomize-controller",
-            Component::HelmController => "helm-controller",
-            Component::NotificationController => "notification-controller",
-            Component::ImageReflectorController => "image-reflector-controller",
-            Component::ImageAutomationController => "image-automation-controller",
-            Component::SourceWatcher => "source-watcher",
-        }
-    }
-}
-
-impl fmt::Display for Component {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Component {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        find("component", text, &Self::ALL, Component::as_str)
-    }
-}
-
-/// A build of the Flux images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Variant {
-    UpstreamAlpine,
-    EnterpriseAlpine,
-    EnterpriseDistroless,
-    EnterpriseDistrolessFips,
-}
-
-impl Variant {
-    pub const ALL: [Variant; 4] = [
-        Variant::UpstreamAlpine,
-        Variant::EnterpriseAlpine,
-        Variant::EnterpriseDistroless,
-        Variant::EnterpriseDistrolessFips,
-    ];
-
-    /// The name as `spec.distribution.variant` takes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Variant::UpstreamAlpine => "upstream-alpine",
-            Variant::EnterpriseAlpine => "enterprise-alpine",
-            Variant::EnterpriseDistroless => "enterprise-distroless",
-            Variant::EnterpriseDistrolessFips => "enterprise-distroless-fips",
-        }
-    }
-
-    /// The registry, with its path, where the images of this variant are published.
-    pub const fn registry(self) -> &'static str {
-        match self {
-            Variant::UpstreamAlpine => "ghcr.io/fluxcd",
-            Variant::EnterpriseAlpine => "ghcr.io/controlplaneio-fluxcd/alpine",
-            Variant::EnterpriseDistroless => "ghcr.io/controlplaneio-fluxcd/distroless",
-            Variant::EnterpriseDistrolessFips => "ghcr.io/controlplaneio-fluxcd/distroless-fips",
-        }
-    }
-
-    /// Returns the variant that is published at a registry; None for a mirror, which may hold any of them.
-    pub fn for_registry(registry: &str) -> Option<Variant> {
-        Self::ALL.into_iter().find(|variant| variant.registry() == registry)
-    }
-}
-
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Variant {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        find("variant", text, &Self::ALL, Variant::as_str)
-    }
-}
-
-fn find<T: Copy>(what: &'static str, text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, UnknownName> {
-    all.iter().copied().find(|item| name(*item) == text).ok_or_else(|| UnknownName {
-        what,
-        name: text.to_owned(),
-        known: all.iter().map(|item| name(*item)).collect::<Vec<_>>().join(", "),
-    })
-}
-
-/// A word that names no component or variant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{name}`, known are {known}")]
-pub struct UnknownName {
-    what: &'static str,
-    name: String,
-    known: String,
-}
-
-/// A version of Flux that a distribution holds.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FluxVersion {
-    /// The parsed version, for comparison.
-    pub version: Version,
-    /// The name of its folder, as users see it: `v2.9.4`.
-    pub name: String,
-}
-
-impl FluxVersion {
-    /// Reads the name of a version folder; None for any other name. A leading `v` and missing parts are allowed.
-    pub fn from_folder(name: &str) -> Option<Self> {
-        let text = name.strip_prefix('v').unwrap_or(name);
-        let end = text.find(['-', '+']).unwrap_or(text.len());
-        let (numbers, suffix) = text.split_at_checked(end)?;
-        let missing = 2usize.checked_sub(numbers.matches('.').count())?;
-        let version = Version::parse(&format!("{numbers}{}{suffix}", ".0".repeat(missing))).ok()?;
-        Some(Self { version, name: name.to_owned() })
-    }
-}
-
-impl fmt::Display for FluxVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name)
-    }
-}
-
-/// The image of one component in one variant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageDigest {
-    pub component: Component,
-    /// For example `v1.9.4`.
-    pub tag: String,
-    /// `sha256:` and 64 hexadecimal digits.
-    pub digest: String,
-}
-
-/// A reference to an image in a registry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageReference {
-    pub component: Component,
-    /// Registry and component, for example `ghcr.io/fluxcd/source-controller`.
-    pub repository: String,
-    pub tag: String,
-    /// None where the variant has no digests for the version.
-    pub digest: Option<String>,
-}
-
-impl fmt::Display for ImageReference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.repository, self.tag)?;
-        self.digest.as_ref().map_or(Ok(()), |digest| write!(f, "@{digest}"))
-    }
-}
 
 /// Why a distribution cannot answer.
 #[derive(Debug, thiserror::Error)]

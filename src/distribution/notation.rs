@@ -6,32 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::gate::Gate;
-
-/// A mistake in a notation file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {message}")]
-pub struct NotationError {
-    pub file: &'static str,
-    /// Counted from 1.
-    pub line: usize,
-    /// Counted from 1, in bytes.
-    pub column: usize,
-    pub message: String,
-}
-
-/// Where a line came from, so that mistakes found later can still be located.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
-    pub file: &'static str,
-    pub line: usize,
-    pub column: usize,
-}
-
-impl Position {
-    pub fn error(self, message: impl Into<String>) -> NotationError {
-        NotationError { file: self.file, line: self.line, column: self.column, message: message.into() }
-    }
-}
+use super::lines::{Line, NotationError, Position, Word, Words, block, lines, offset};
 
 /// Everything the notation says.
 #[derive(Debug, Default)]
@@ -146,6 +121,7 @@ impl Notation {
         for (file, text) in files {
             notation.read(&lines(file, text)?)?;
         }
+        notation.check_api_versions_of_types()?;
         Ok(notation)
     }
 
@@ -157,6 +133,14 @@ impl Notation {
     /// A set of printer columns; every set that an API version names exists.
     pub fn columns(&self, name: &str) -> &[Column] {
         self.columns.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// A gate of a type may name any API version that some kind has.
+    fn check_api_versions_of_types(&self) -> Result<(), NotationError> {
+        let mut known: Vec<&str> = self.crds.iter().flat_map(|crd| &crd.versions).map(|version| version.name).collect();
+        known.sort_unstable();
+        known.dedup();
+        self.types.values().try_for_each(|body| check_api_versions(std::slice::from_ref(body), &known))
     }
 
     fn read(&mut self, lines: &[Line]) -> Result<(), NotationError> {
@@ -503,7 +487,7 @@ fn check_api_versions(fields: &[Field], known: &[&str]) -> Result<(), NotationEr
             .chain(field.rules.iter().map(|rule| &rule.gate));
         if let Some(unknown) = gates.flat_map(Gate::apis).find(|api| !known.contains(api)) {
             return Err(field.position.error(format!(
-                "a gate of `{}` names the API version {unknown}, but this crd has {}",
+                "a gate of `{}` names the API version {unknown}, but there are only {}",
                 field.name,
                 known.join(", ")
             )));
@@ -513,154 +497,139 @@ fn check_api_versions(fields: &[Field], known: &[&str]) -> Result<(), NotationEr
     Ok(())
 }
 
-/// A line without its indentation.
-#[derive(Debug)]
-struct Line {
-    file: &'static str,
-    number: usize,
-    depth: usize,
-    text: &'static str,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Line {
-    fn position(&self, offset: usize) -> Position {
-        Position { file: self.file, line: self.number, column: self.depth * INDENT + offset + 1 }
-    }
-}
+    const HEAD: &str = "group example.com\ncrd Widget widgets widget-controller\n  version v1 storage\n";
 
-const INDENT: usize = 2;
-
-fn lines(file: &'static str, text: &'static str) -> Result<Vec<Line>, NotationError> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (index, raw) in text.lines().enumerate() {
-        let text = raw.trim_start_matches(' ');
-        if text.trim_end().is_empty() || text.starts_with('#') {
-            continue;
-        }
-        let indent = raw.len() - text.len();
-        let position = Position { file, line: index + 1, column: indent + 1 };
-        if text.starts_with('\t') {
-            return Err(position.error("a tab: indent with two spaces per level"));
-        }
-        if text.trim_end() != text {
-            return Err(Position { column: indent + text.trim_end().len() + 1, ..position }.error("space at the end"));
-        }
-        let depth = indent / INDENT;
-        let deepest = lines.last().map_or(0, |line| line.depth + 1);
-        if !indent.is_multiple_of(INDENT) || depth > deepest {
-            return Err(position.error("wrong indentation: two spaces more than the line this one belongs to"));
-        }
-        lines.push(Line { file, number: index + 1, depth, text });
-    }
-    Ok(lines)
-}
-
-/// Splits what follows `line` into the lines below it and those after.
-fn block<'l>(line: &Line, tail: &'l [Line]) -> (&'l [Line], &'l [Line]) {
-    let end = tail.iter().position(|other| other.depth <= line.depth).unwrap_or(tail.len());
-    tail.split_at(end)
-}
-
-/// Returns where `part` starts in `whole`; both must be slices of the same text.
-fn offset(whole: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Word {
-    text: &'static str,
-    position: Position,
-}
-
-impl Word {
-    /// Splits `text@gate`.
-    fn split_gate(self) -> Result<(&'static str, Gate<'static>), NotationError> {
-        match self.text.rsplit_once('@') {
-            None => Ok((self.text, Gate::EVERYWHERE)),
-            Some((text, gate)) => Gate::parse(gate).map(|gate| (text, gate)).map_err(|message| {
-                let column = self.position.column + text.len() + 1;
-                Position { column, ..self.position }.error(message)
-            }),
-        }
+    fn error(text: &str) -> String {
+        let text = Box::leak(text.to_owned().into_boxed_str());
+        Notation::parse(&[("test.notation", text)]).unwrap_err().to_string()
     }
 
-    /// As [`Word::split_gate`], but in `oneof=` the gates belong to the single values.
-    fn split_gate_keeping_values(self) -> Result<(&'static str, Gate<'static>), NotationError> {
-        if self.text.starts_with("oneof=") { Ok((self.text, Gate::EVERYWHERE)) } else { self.split_gate() }
-    }
-}
-
-/// The words of a line; its gate in brackets and its description are taken off the end first.
-struct Words {
-    rest: &'static str,
-    at: Position,
-    gate: Option<Word>,
-    description: Option<&'static str>,
-}
-
-impl Words {
-    fn new(line: &Line) -> Result<Self, NotationError> {
-        // A regular expression is the whole remainder of its line and may contain anything.
-        if line.text.starts_with("pattern ") {
-            return Ok(Self { rest: line.text, at: line.position(0), gate: None, description: None });
-        }
-        let (head, description) = match line.text.split_once(" # ") {
-            Some((head, description)) => (head.trim_end(), Some(description.trim())),
-            None => (line.text, None),
-        };
-        let (head, gate) = match head.strip_suffix(']').and_then(|head| head.rsplit_once(" [")) {
-            Some((before, gate)) => {
-                let word = Word { text: gate, position: line.position(offset(line.text, gate)) };
-                (before.trim_end(), Some(word))
-            }
-            None => (head, None),
-        };
-        Ok(Self { rest: head, at: line.position(0), gate, description })
+    /// The error of a crd with these lines below its version; they start on line 4.
+    fn error_in_crd(lines: &str) -> String {
+        error(&format!("{HEAD}{lines}"))
     }
 
-    fn position(&self) -> Position {
-        self.at
+    #[test]
+    fn the_embedded_notation_is_read_without_errors() {
+        let notation = Notation::parse(super::super::NOTATION).unwrap();
+        assert_eq!(notation.crds.len(), 15);
+        let lines: usize = super::super::NOTATION.iter().map(|(_, text)| text.lines().count()).sum();
+        assert!(lines < 1200, "{lines} lines");
     }
 
-    fn take(&mut self) -> Option<Word> {
-        let trimmed = self.rest.trim_start();
-        self.at.column += self.rest.len() - trimmed.len();
-        if trimmed.is_empty() {
-            self.rest = trimmed;
-            return None;
-        }
-        let (text, rest) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
-        let word = Word { text, position: self.at };
-        self.at.column += trimmed.len() - rest.len();
-        self.rest = rest;
-        Some(word)
+    #[test]
+    fn a_field_has_its_parts() {
+        let text: &'static str = "pattern short ^[a-z]+$
+group example.com
+crd Widget widgets widget-controller short=w@2.7..  # Turns.
+  version v1 storage
+  spec object
+    size! []string =[\"#\"]@2.8.. oneof=s|m@2.9.. ~short maxItems=3 [v1:2.7..]  # How large # it is.
+      | l xl@..2.8
+      ? self.all(x, x != '')
+        : no empty size [2.9..]
+";
+        let notation = Notation::parse(&[("test.notation", text)]).unwrap();
+        let crd = &notation.crds[0];
+        assert_eq!(crd.description, Some("Turns."));
+        let size = &crd.fields[0].fields[0];
+        assert_eq!((size.name, size.base, size.wraps.as_slice()), ("size", Base::String, &[Wrap::List][..]));
+        assert_eq!(size.required, Some(Gate::EVERYWHERE));
+        assert_eq!(size.gate, Gate::parse("v1:2.7..").unwrap());
+        assert_eq!(size.description, Some("How large # it is."));
+        let attributes: Vec<_> = size.attributes.iter().map(|a| (a.value.clone(), a.gate.clone())).collect();
+        let from_2_8 = Gate::parse("2.8..").unwrap();
+        assert_eq!(attributes[0], (Attribute::Default(serde_json::json!(["#"])), from_2_8));
+        assert_eq!(attributes[1], (Attribute::Pattern("^[a-z]+$"), Gate::EVERYWHERE));
+        assert_eq!(attributes[2], (Attribute::Number("maxItems", 3), Gate::EVERYWHERE));
+        assert_eq!(size.values.iter().map(|v| v.value).collect::<Vec<_>>(), ["s", "m", "l", "xl"]);
+        assert_eq!((size.rules[0].expression, size.rules[0].message), ("self.all(x, x != '')", "no empty size"));
     }
 
-    fn next(&mut self, what: &str) -> Result<Word, NotationError> {
-        self.take().ok_or_else(|| self.at.error(format!("the line ends where {what} is expected")))
+    #[test]
+    fn fields_may_be_called_like_keywords() {
+        let text =
+            format!("{HEAD}  spec object\n    pattern string\n    type string\n    version string\n    group string\n");
+        let text: &'static str = Box::leak(text.into_boxed_str());
+        let notation = Notation::parse(&[("test.notation", text)]).unwrap();
+        let names: Vec<_> = notation.crds[0].fields[0].fields.iter().map(|field| field.name).collect();
+        assert_eq!(names, ["pattern", "type", "version", "group"]);
     }
 
-    fn remainder(&mut self, what: &str) -> Result<&'static str, NotationError> {
-        match std::mem::take(&mut self.rest) {
-            "" => Err(self.at.error(format!("the line ends where {what} is expected"))),
-            text => Ok(text),
+    #[test]
+    fn indentation_errors_name_the_place() {
+        assert_eq!(
+            error("group a.b\n   crd"),
+            "test.notation:2:4: wrong indentation: two spaces more than the line this one belongs to"
+        );
+        assert_eq!(
+            error("group a.b\n    crd"),
+            "test.notation:2:5: wrong indentation: two spaces more than the line this one belongs to"
+        );
+        assert_eq!(error("group a.b\n\tcrd"), "test.notation:2:1: a tab: indent with two spaces per level");
+        assert_eq!(error("group a.b  \n"), "test.notation:1:10: space at the end");
+        assert!(error("group a.b\n  c").starts_with("test.notation:2:3: nothing may be indented below"));
+    }
+
+    #[test]
+    fn errors_of_top_level_lines_name_the_word() {
+        for (text, expected) in [
+            ("kind X", "1:1: unknown keyword `kind`"),
+            ("crd Widget widgets c\n  version v1", "1:1: no `group` line before the first `crd`"),
+            ("group a.b\ncrd Widget", "2:11: the line ends where its plural is expected"),
+            ("group a.b\ncrd Widget widgets c\n", "2:5: the crd Widget has no `version` line"),
+            ("group a.b\ncrd Widget widgets c colour=red\n", "2:22: unknown attribute `colour=red` of a crd"),
+            ("group a.b\ncrd Widget widgets c\n  version v1 new", "3:14: unknown attribute `new` of a version"),
+            ("group a.b\ncrd Widget widgets c\n  version v1 columns=age", "3:14: no `columns age` above"),
+            ("group a.b\ncrd Widget widgets c [2.7..]\n  version v1", "2:23: this kind of line takes no gate"),
+            ("group a.b c", "1:11: unexpected `c`"),
+            ("pattern x", "1:10: the line ends where a regular expression is expected"),
+            ("pattern x a\npattern x b", "2:9: `x` is defined twice"),
+            ("type Thing object\ntype Thing object", "2:6: `Thing` is defined twice"),
+            ("type thing object", "1:6: the name of a type starts with a capital letter"),
+            ("columns age\n  Age date", "2:3: a column is"),
+            ("annotation a b [2.x]", "1:17: `2.x` is not a Flux version"),
+        ] {
+            let error = error(text);
+            assert!(error.starts_with(&format!("test.notation:{expected}")), "{text:?}: {error}");
         }
     }
 
-    fn gate(&mut self) -> Result<Gate<'static>, NotationError> {
-        match self.gate.take() {
-            None => Ok(Gate::EVERYWHERE),
-            Some(word) => Gate::parse(word.text).map_err(|message| word.position.error(message)),
+    #[test]
+    fn errors_of_fields_name_the_word() {
+        for (lines, expected) in [
+            ("  spec", "4:7: the line ends where a type is expected"),
+            ("  spec text", "4:8: unknown type `text`"),
+            ("  spec []Thing", "4:8: no `type Thing` above"),
+            ("  spec string length=3", "4:15: unknown attribute `length=`"),
+            ("  spec string short", "4:15: unknown attribute `short`"),
+            ("  spec string maxLength=many", "4:15: `many` is not a whole number"),
+            ("  spec string ~word", "4:15: no `pattern word` above"),
+            ("  spec string =[1", "4:15: `[1` is not JSON"),
+            ("  spec string =", "4:15: no value after `=`"),
+            ("  spec! string required@2.7..", "4:16: the field is marked with `!` already"),
+            ("  spec string maxLength=3@later", "4:27: `later` is not a Flux version"),
+            ("  spec string [2.9..2.8]", "4:16: the range `2.9..2.8` is empty"),
+            ("  spec string [v2]", "4:3: a gate of `spec` names the API version v2, but there are only v1"),
+            ("  spec string oneof=a|b@v3", "4:3: a gate of `spec` names the API version v3"),
+            ("  spec string\n    name string", "5:5: `spec` is not an object"),
+            ("  spec int oneof=a|b", "4:3: `spec` has a list of values, so its type must be string"),
+            ("  spec object\n    ? self.x", "5:5: a rule needs its message on the next line"),
+            ("  spec object\n    ? self.x\n      no colon", "5:5: a rule needs its message on the next line"),
+            ("  spec object\n    ? self.x\n      : told [2.]", "6:15: `2.` is not a Flux version"),
+            ("  spec string\n    | a b@x", "5:11: `x` is not a Flux version"),
+        ] {
+            let error = error_in_crd(lines);
+            assert!(error.starts_with(&format!("test.notation:{expected}")), "{lines:?}: {error}");
         }
     }
 
-    fn end(mut self) -> Result<(), NotationError> {
-        if let Some(word) = self.take() {
-            return Err(word.position.error(format!("unexpected `{}`", word.text)));
-        }
-        match self.gate {
-            Some(gate) => Err(gate.position.error("this kind of line takes no gate")),
-            None => Ok(()),
-        }
+    #[test]
+    fn a_type_cannot_contain_itself() {
+        assert!(error("type Tree object\n  left Tree").starts_with("test.notation:2:8: no `type Tree` above"));
     }
 }

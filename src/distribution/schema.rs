@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::Component;
 use super::gate::{Gate, Place};
-use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, NotationError, Wrap};
+use super::lines::NotationError;
+use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, Wrap};
 
 /// What a kind looks like in one Flux version, without its schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]

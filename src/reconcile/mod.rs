@@ -1,3 +1,11 @@
 //! The reconcile core, and requests to a controller that runs it elsewhere.
 
+pub mod diff;
+pub mod fields;
+pub mod messages;
+pub mod progress;
+pub mod kstatus;
+pub mod operator;
 pub mod request;
+pub mod shortcut;
+pub mod takeover;

@@ -115,10 +115,17 @@ impl Positions {
     }
 }
 
+/// A container whose end has not been read yet.
+struct Open {
+    node: usize,
+    anchor: usize,
+    /// In a mapping, the key that waits for its value.
+    key: Option<(String, Location)>,
+}
+
 struct Builder {
     nodes: Vec<Node>,
-    /// Containers that are open: node, anchor, and in a mapping the key that waits for its value.
-    open: Vec<(usize, usize, Option<(String, Location)>)>,
+    open: Vec<Open>,
     anchors: HashMap<usize, usize>,
     is_empty: bool,
 }
@@ -148,7 +155,7 @@ impl Builder {
             Event::SequenceStart(_, anchor, _) => self.start(location, anchor, Shape::Items(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.start(location, anchor, Shape::Fields(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => {
-                if let Some((node, anchor, _)) = self.open.pop() {
+                if let Some(Open { node, anchor, .. }) = self.open.pop() {
                     self.anchors.insert(anchor, node);
                 }
             }
@@ -164,7 +171,7 @@ impl Builder {
 
     /// Keeps a scalar as the key of the innermost mapping, if that is what comes next there.
     fn takes_key(&mut self, text: &str, location: Location) -> bool {
-        let Some((node, _, key)) = self.open.last_mut() else { return false };
+        let Some(Open { node, key, .. }) = self.open.last_mut() else { return false };
         let is_mapping = matches!(self.nodes.get(*node).map(|node| &node.shape), Some(Shape::Fields(_)));
         if !is_mapping || key.is_some() {
             return false;
@@ -177,13 +184,13 @@ impl Builder {
         // A mapping or list as a key: JSON has no such thing, and the value parser refuses it.
         let is_key = self.takes_key("", location);
         let node = if is_key { self.push(location, shape) } else { self.add(location, shape) };
-        self.open.push((node, anchor, None));
+        self.open.push(Open { node, anchor, key: None });
     }
 
     /// Adds a node and hangs it into the innermost open container.
     fn add(&mut self, location: Location, shape: Shape) -> usize {
         let index = self.push(location, shape);
-        if let Some((parent, _, key)) = self.open.last_mut() {
+        if let Some(Open { node: parent, key, .. }) = self.open.last_mut() {
             let key = key.take();
             match (self.nodes.get_mut(*parent).map(|node| &mut node.shape), key) {
                 (Some(Shape::Items(items)), _) => items.push(index),

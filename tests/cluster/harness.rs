@@ -1,6 +1,8 @@
 //! The harness tests itself: what other tests rely on is shown here.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -13,12 +15,14 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::support::{
-    Behaviour, ClaimBehaviour, ClusterTest, Component, ControlPlane, Fault, FaultRule, Options, PodRule, TestCluster,
-    allow, eventually, kubelet::PullFailure,
+    Behaviour, ClaimBehaviour, ClusterTest, Component, ConnectProxy, ControlPlane, Fault, FaultProxy, FaultRule,
+    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, programs, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
-const OWNER: &str = "CONTROL_PLANE_OWNER_TO_BE_KILLED";
+
+/// Set where this binary starts itself: what the child shall be.
+const CHILD: &str = "CLUSTER_TEST_CHILD";
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -39,9 +43,15 @@ pub fn tests() -> Vec<ClusterTest> {
         the_proxy_cuts_before_and_after_forwarding,
         the_proxy_delays_and_hangs,
         the_proxy_streams_watches,
+        the_proxy_can_have_a_certificate_for_another_name,
+        an_http_proxy_tunnels_to_the_server,
         logs_of_simulated_containers_can_be_read,
-        a_fresh_control_plane_starts_fast_and_restarts_its_server,
+        a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen,
         servers_end_when_their_owner_is_killed,
+        without_programs_tests_are_ignored_and_fail_in_ci,
+        a_failing_test_prints_the_last_log_lines,
+        ready_programs_are_used_instead_of_building,
+        the_local_cluster_example_prints_a_kubeconfig_and_cleans_up,
     ]
 }
 
@@ -103,6 +113,8 @@ async fn a_pod_becomes_ready_within_a_second(cluster: TestCluster) {
 
 async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
     let deployment = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
         "metadata": { "name": name },
         "spec": {
             "replicas": replicas,
@@ -113,8 +125,7 @@ async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
             },
         },
     });
-    let deployments = Api::<Deployment>::namespaced(cluster.client(), cluster.namespace());
-    deployments.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    cluster.apply(&[deployment]).await;
 }
 
 async fn a_deployment_becomes_available(cluster: TestCluster) {
@@ -361,6 +372,26 @@ async fn the_proxy_streams_watches(cluster: TestCluster) {
     assert!(matches!(end, Err(_) | Ok(None)), "{end:?}");
 }
 
+async fn the_proxy_can_have_a_certificate_for_another_name(cluster: TestCluster) {
+    let names = ["elsewhere.example.com"];
+    let proxy = FaultProxy::start_as(cluster.kubeconfig(), cluster.folder(), &names).await.unwrap();
+    let configmaps = Api::<ConfigMap>::namespaced(proxy.kubeconfig().client().await.unwrap(), cluster.namespace());
+    let error = configmaps.list(&ListParams::default()).await.unwrap_err();
+    assert!(format!("{error:?}").contains("elsewhere.example.com"), "{error:?}");
+    assert!(proxy.requests().is_empty());
+}
+
+async fn an_http_proxy_tunnels_to_the_server(cluster: TestCluster) {
+    let proxy = ConnectProxy::start().await.unwrap();
+    let mut value = cluster.kubeconfig().value();
+    value["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
+    let kubeconfig = serde_json::from_value(value).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = Client::try_from(config).unwrap();
+    Api::<ConfigMap>::namespaced(client, cluster.namespace()).list(&ListParams::default()).await.unwrap();
+    assert_eq!(proxy.tunnels(), [cluster.url().trim_start_matches("https://")]);
+}
+
 async fn logs_of_simulated_containers_can_be_read(cluster: TestCluster) {
     let rule = PodRule::new(cluster.namespace(), Behaviour::Run).log("one\ntwo\n");
     cluster.kubelet().add_rule(rule);
@@ -370,7 +401,7 @@ async fn logs_of_simulated_containers_can_be_read(cluster: TestCluster) {
     assert_eq!(pods(&cluster).logs("web", &last).await.unwrap(), "two\n");
 }
 
-async fn a_fresh_control_plane_starts_fast_and_restarts_its_server(cluster: TestCluster) {
+async fn a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen(cluster: TestCluster) {
     let start = Instant::now();
     let fresh = cluster.fresh(Options::api_server_only()).await;
     let took = start.elapsed();
@@ -383,11 +414,33 @@ async fn a_fresh_control_plane_starts_fast_and_restarts_its_server(cluster: Test
     assert!(configmaps.get("kept").await.is_err());
     fresh.restart(Component::ApiServer).await.unwrap();
     configmaps.get("kept").await.unwrap();
+
+    fresh.freeze(Component::ApiServer);
+    let silent = tokio::time::timeout(Duration::from_millis(500), configmaps.get("kept")).await;
+    assert!(silent.is_err(), "{silent:?}");
+    fresh.thaw(Component::ApiServer);
+    configmaps.get("kept").await.unwrap();
 }
 
-/// The body of the process that [`servers_end_when_their_owner_is_killed`] starts and kills.
-pub fn run_as_owner_to_be_killed() -> Option<ExitCode> {
-    std::env::var_os(OWNER)?;
+/// What this binary does when one of the tests below starts it.
+pub fn run_as_child() -> Option<ExitCode> {
+    let tests = || cluster_tests![a_deliberate_failure];
+    match std::env::var(CHILD).ok()?.as_str() {
+        "owner" => be_an_owner_to_be_killed(),
+        "start" => Some(start_and_stop()),
+        "unavailable" => Some(runner::run(tests(), &[], || Some("needs a reason".to_owned()))),
+        "failure" => Some(runner::run(tests(), &[], || None)),
+        other => panic!("unknown {CHILD}={other}"),
+    }
+}
+
+fn child(role: &str) -> Command {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.env(CHILD, role).env_remove("CI").env_remove("CONTROL_PLANE_BIN").env_remove("KUBEBUILDER_ASSETS");
+    child
+}
+
+fn be_an_owner_to_be_killed() -> Option<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(async {
         let control_plane = ControlPlane::start().await.expect("a control plane starts");
@@ -401,9 +454,57 @@ pub fn run_as_owner_to_be_killed() -> Option<ExitCode> {
     None
 }
 
+fn start_and_stop() -> ExitCode {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    match runtime.block_on(ControlPlane::start()) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A folder of programs that leave a note that they were used, and then are what they are named after.
+fn ready_programs(components: &[Component]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for component in components {
+        let program = programs::find(*component).unwrap();
+        let (real, name) = (program.file.display(), component.as_str());
+        let first = program.first_argument.unwrap_or_default();
+        let file = folder.path().join(name);
+        let note = folder.path().join(format!("used-{name}"));
+        let script = format!("#!/bin/sh\n: >'{}'\nexec '{real}' {first} \"$@\"\n", note.display());
+        std::fs::write(&file, script).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+fn used(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    files.filter(|name| name.to_string_lossy().starts_with("used-")).count()
+}
+
+async fn ready_programs_are_used_instead_of_building(_: TestCluster) {
+    let all = ready_programs(&Component::ALL);
+    let output = child("start").env("CONTROL_PLANE_BIN", all.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(used(all.path()), 4);
+
+    let two = ready_programs(&[Component::Etcd, Component::ApiServer]);
+    let output = child("start").env("KUBEBUILDER_ASSETS", two.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(used(two.path()), 2);
+
+    // That variable promises all four: a missing one is an error, not a build.
+    let output = child("start").env("CONTROL_PLANE_BIN", two.path()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("CONTROL_PLANE_BIN has no kube-controller-manager"));
+}
+
 async fn servers_end_when_their_owner_is_killed(_: TestCluster) {
-    let test_binary = std::env::current_exe().unwrap();
-    let mut owner = Command::new(test_binary).env(OWNER, "1").stdout(Stdio::piped()).spawn().unwrap();
+    let mut owner = child("owner").stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(owner.stdout.take().unwrap());
     let mut lines: Vec<String> = output.lines().map(Result::unwrap).take_while(|line| line != "started").collect();
     let folder = lines.remove(0);
@@ -413,7 +514,67 @@ async fn servers_end_when_their_owner_is_killed(_: TestCluster) {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the servers to end", SOON, || async { (!lines.iter().any(runs)).then_some(()) }).await.unwrap();
-    eventually("the folder to be removed", SOON, || async { (!Path::new(&folder).exists()).then_some(()) })
-        .await
+    removed(&folder).await;
+}
+
+async fn removed(folder: &str) {
+    let gone = || async { (!Path::new(folder).exists()).then_some(()) };
+    eventually("the folder to be removed", SOON, gone).await.unwrap();
+}
+
+async fn a_deliberate_failure(_: TestCluster) {
+    panic!("on purpose");
+}
+
+async fn without_programs_tests_are_ignored_and_fail_in_ci(_: TestCluster) {
+    let output = child("unavailable").output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stdout}");
+    assert!(stdout.contains("0 passed; 0 failed; 1 ignored"), "{stdout}");
+    assert!(stdout.contains("needs a reason") && stderr.contains("needs a reason"), "{stdout}{stderr}");
+
+    let output = child("unavailable").env("CI", "true").output().unwrap();
+    let stdout = text(&output.stdout);
+    assert!(!output.status.success());
+    assert!(stdout.contains("0 passed; 1 failed") && stdout.contains("needs a reason"), "{stdout}");
+}
+
+async fn a_failing_test_prints_the_last_log_lines(_: TestCluster) {
+    let output = child("failure").output().unwrap();
+    let stdout = text(&output.stdout);
+    assert!(!output.status.success());
+    assert!(stdout.contains("on purpose"), "{stdout}");
+    let (_, log) = stdout.split_once("--- kube-apiserver\n").unwrap_or_else(|| panic!("no log in {stdout}"));
+    let first = log.lines().next().unwrap_or_default();
+    // A line of the server's: severity, month and day, time.
+    assert!(first.get(1..5).is_some_and(|date| date.parse::<u16>().is_ok()), "{first}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+async fn the_local_cluster_example_prints_a_kubeconfig_and_cleans_up(_: TestCluster) {
+    let mut example = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--example", "local-cluster"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
         .unwrap();
+    let mut line = String::new();
+    BufReader::new(example.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let path = line.trim().strip_prefix("export KUBECONFIG=").unwrap_or_else(|| panic!("unexpected line {line:?}"));
+    let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = Client::try_from(config).unwrap();
+    Api::<ConfigMap>::namespaced(client, "default").list(&ListParams::default()).await.unwrap();
+
+    // As Ctrl-C in a terminal: to the whole group.
+    let interrupt = format!("kill -INT -{}", example.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    let folder = Path::new(path).parent().unwrap().to_str().unwrap();
+    removed(folder).await;
+    example.wait().unwrap();
 }

@@ -8,7 +8,7 @@ mod harness;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(exit) = harness::run_as_owner_to_be_killed() {
+    if let Some(exit) = harness::run_as_child() {
         return exit;
     }
     support::run_tests([harness::tests()].concat())

@@ -194,10 +194,6 @@ impl ControlPlane {
         self.kubelet.as_ref().expect("this control plane has no kubelet")
     }
 
-    pub fn kubelet_if_any(&self) -> Option<&Kubelet> {
-        self.kubelet.as_ref()
-    }
-
     /// Returns a kubeconfig for an admin of this name: requests can be counted by it.
     pub fn admin(&self, user: &str) -> Fallible<Kubeconfig> {
         self.kubeconfig(user, &["system:masters"], Validity::Current)
@@ -406,20 +402,23 @@ impl Servers {
 }
 
 impl Ports {
-    /// Below the range that the kernel hands to outgoing connections, so that none of those takes a port in between.
     fn find() -> Fallible<Ports> {
-        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-        let first = 12_000 + u16::try_from(random % 20_000)?;
-        let mut free = (first..first + 700).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-        let mut next = || free.next().ok_or("no free port on 127.0.0.1");
-        Ok(Ports {
-            etcd: next()?,
-            etcd_peer: next()?,
-            api_server: next()?,
-            controller_manager: next()?,
-            scheduler: next()?,
-        })
+        let [etcd, etcd_peer, api_server, controller_manager, scheduler] = free_ports()?;
+        Ok(Ports { etcd, etcd_peer, api_server, controller_manager, scheduler })
     }
+}
+
+/// Returns ports of 127.0.0.1 that nobody listens on, below the range that the kernel hands to outgoing
+/// connections, so that none of those takes one before its server does.
+pub fn free_ports<const N: usize>() -> Fallible<[u16; N]> {
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let first = 12_000 + u16::try_from(random % 20_000)?;
+    let mut free = (first..first + 700).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let mut ports = [0; N];
+    for port in &mut ports {
+        *port = free.next().ok_or("no free port on 127.0.0.1")?;
+    }
+    Ok(ports)
 }
 
 /// Returns a rule for [`ControlPlane::user`]: `verbs` on `resources` of one API group (`""` is the core group).

@@ -14,18 +14,22 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kube::Client;
+use kube::api::DynamicObject;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use tokio::runtime::{Handle, Runtime};
+use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use super::audit::{Mark, Requests};
 use super::control_plane::{ControlPlane, Options};
+use super::flux::{self, Controller, FluxControllers};
 use super::kubeconfig::Kubeconfig;
+use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
 
-/// A test that takes longer has hung.
-const TEST_DEADLINE: Duration = Duration::from_secs(180);
+/// A test that takes longer has hung. One of them may compile an example first.
+const TEST_DEADLINE: Duration = Duration::from_secs(300);
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
 const TEST_THREADS: usize = 3;
@@ -51,19 +55,26 @@ macro_rules! cluster_tests {
     };
 }
 
+/// What all tests of a binary share. The controllers go first, while the API server still answers them.
+struct Environment {
+    flux: Option<FluxControllers>,
+    control_plane: ControlPlane,
+}
+
 /// What a test gets: the binary's shared control plane, and in it a namespace and an admin of its own.
 pub struct TestCluster {
-    shared: Arc<ControlPlane>,
+    shared: Arc<Environment>,
     namespace: String,
     admin: Kubeconfig,
     client: Client,
 }
 
 impl TestCluster {
-    async fn new(shared: Arc<ControlPlane>, test: &str) -> super::Fallible<TestCluster> {
+    async fn new(shared: Arc<Environment>, test: &str) -> super::Fallible<TestCluster> {
         let words: String = test.rsplit("::").next().unwrap_or(test).replace('_', "-").chars().take(30).collect();
-        let namespace = shared.namespace(words.trim_matches('-')).await?;
-        let admin = shared.admin(&format!("admin-{namespace}"))?.with_namespace(&namespace)?;
+        let control_plane = &shared.control_plane;
+        let namespace = control_plane.namespace(words.trim_matches('-')).await?;
+        let admin = control_plane.admin(&format!("admin-{namespace}"))?.with_namespace(&namespace)?;
         let client = admin.client().await?;
         Ok(TestCluster { shared, namespace, admin, client })
     }
@@ -88,14 +99,20 @@ impl TestCluster {
         format!("admin-{}", self.namespace)
     }
 
+    /// Applies objects of any kind, as the harness; those without a namespace go to the test's own.
+    pub async fn apply(&self, objects: &[Value]) -> Vec<DynamicObject> {
+        let harness = self.shared.control_plane.client();
+        objects::apply(harness, &self.namespace, objects).await.expect("the objects are accepted")
+    }
+
     /// Starts counting requests.
     pub async fn mark(&self) -> Mark {
-        self.shared.audit().mark().await.expect("the audit log can be read")
+        self.audit().mark().await.expect("the audit log can be read")
     }
 
     /// Returns the requests of the test's own admin since `mark`.
     pub async fn requests_since(&self, mark: Mark) -> Requests {
-        self.shared.audit().since(mark).await.expect("the audit log can be read").by_user(&self.admin_name())
+        self.audit().since(mark).await.expect("the audit log can be read").by_user(&self.admin_name())
     }
 
     /// Starts a control plane for this test alone.
@@ -105,12 +122,20 @@ impl TestCluster {
 
     /// Starts a proxy in front of the API server, for the test's own admin.
     pub async fn proxy(&self) -> FaultProxy {
-        FaultProxy::start(&self.admin, self.shared.folder()).await.expect("the proxy starts")
+        FaultProxy::start(&self.admin, self.folder()).await.expect("the proxy starts")
+    }
+
+    /// The real Flux controllers.
+    ///
+    /// # Panics
+    /// In a binary that does not run them.
+    pub fn flux(&self) -> &FluxControllers {
+        self.shared.flux.as_ref().expect("this test binary runs no Flux controllers; see run_flux_tests")
     }
 
     /// Returns the built `flux-operator` against this cluster and namespace.
     pub fn command(&self) -> Command {
-        command(self.admin.path(), self.shared.folder())
+        command(self.admin.path(), self.folder())
     }
 }
 
@@ -118,13 +143,15 @@ impl Deref for TestCluster {
     type Target = ControlPlane;
 
     fn deref(&self) -> &ControlPlane {
-        &self.shared
+        &self.shared.control_plane
     }
 }
 
 /// Returns the built `flux-operator` with nothing of the caller's environment but `PATH`.
 pub fn command(kubeconfig: &Path, home: &Path) -> Command {
-    let binary = option_env!("CARGO_BIN_EXE_flux-operator").expect("only integration tests know where the binary is");
+    let Some(binary) = option_env!("CARGO_BIN_EXE_flux-operator") else {
+        panic!("only integration tests know where the binary is");
+    };
     let mut command = Command::new(binary);
     command
         .env_clear()
@@ -141,15 +168,29 @@ pub fn command(kubeconfig: &Path, home: &Path) -> Command {
 ///
 /// Where no control plane can be started the tests are ignored, with the reason; under `CI=true` they fail.
 pub fn run_tests(tests: Vec<ClusterTest>) -> ExitCode {
+    run(tests, &[], programs::unavailable_because)
+}
+
+/// As [`run_tests`], with these Flux controllers running beside the control plane.
+pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller]) -> ExitCode {
+    run(tests, controllers, || programs::unavailable_because().or_else(flux::unavailable_because))
+}
+
+/// What the two above have in common; `unavailable_because` says why nothing can be started, if so.
+pub fn run(
+    tests: Vec<ClusterTest>,
+    controllers: &'static [Controller],
+    unavailable_because: impl Fn() -> Option<String>,
+) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TEST_THREADS);
-    let reason = if arguments.list { None } else { programs::unavailable_because() };
+    let reason = if arguments.list { None } else { unavailable_because() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .expect("a tokio runtime starts");
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(Shared { controllers, environment: OnceCell::new() });
 
     let trials = tests.into_iter().map(|test| trial(test, reason.clone(), runtime.handle().clone(), shared.clone()));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -159,20 +200,30 @@ pub fn run_tests(tests: Vec<ClusterTest>) -> ExitCode {
         eprintln!("ignored: {reason}");
     }
     runtime.block_on(async { drop(shared) });
-    stop(runtime);
+    // Tasks of a control plane that was dropped may still be closing connections; nobody waits long for those.
+    runtime.shutdown_timeout(Duration::from_secs(2));
     conclusion.exit_code()
 }
 
-/// The control plane of this binary, or why it did not start.
-#[derive(Default)]
+/// The environment of this binary, or why it did not start.
 struct Shared {
-    control_plane: OnceCell<Result<Arc<ControlPlane>, String>>,
+    controllers: &'static [Controller],
+    environment: OnceCell<Result<Arc<Environment>, String>>,
 }
 
 impl Shared {
-    async fn control_plane(&self) -> Result<Arc<ControlPlane>, String> {
-        let start = || async { ControlPlane::start().await.map(Arc::new).map_err(|error| error.to_string()) };
-        self.control_plane.get_or_init(start).await.clone()
+    async fn environment(&self) -> Result<Arc<Environment>, String> {
+        let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
+        self.environment.get_or_init(start).await.clone()
+    }
+
+    async fn start(&self) -> super::Fallible<Environment> {
+        let control_plane = ControlPlane::start().await?;
+        let flux = match self.controllers {
+            [] => None,
+            some => Some(FluxControllers::start(&control_plane, some).await?),
+        };
+        Ok(Environment { flux, control_plane })
     }
 }
 
@@ -189,8 +240,8 @@ fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc
 }
 
 async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), Failed> {
-    let control_plane = shared.control_plane().await?;
-    let cluster = TestCluster::new(control_plane.clone(), name).await.map_err(|error| error.to_string())?;
+    let environment = shared.environment().await?;
+    let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();
     let body = AssertUnwindSafe((test.run)(cluster)).catch_unwind();
     let failure = match tokio::time::timeout(TEST_DEADLINE, body).await {
@@ -198,21 +249,14 @@ async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), F
         Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
         Err(_) => Some(format!("the test hung: no end after {TEST_DEADLINE:?}")),
     };
-    if let Some(kubelet) = control_plane.kubelet_if_any() {
-        kubelet.forget_rules(&namespace);
-    }
-    match failure {
-        None => Ok(()),
-        Some(text) => Err(format!("{text}\n\nnamespace {namespace}\n{}", control_plane.last_log_lines(12)).into()),
-    }
+    environment.control_plane.kubelet().forget_rules(&namespace);
+    let Some(text) = failure else { return Ok(()) };
+    let servers = environment.control_plane.last_log_lines(12);
+    let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
+    Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("the test panicked").to_owned()
-}
-
-/// Tasks of a control plane that was dropped may still be closing connections; nobody waits for those.
-fn stop(runtime: Runtime) {
-    runtime.shutdown_timeout(Duration::from_secs(2));
 }

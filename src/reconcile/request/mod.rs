@@ -7,10 +7,12 @@
 //! A request is an annotation with a new value; it is handled once the status repeats that value. Nothing here
 //! reconciles by itself: these are the words of the command line to a controller that runs elsewhere.
 
+mod export;
 mod patch;
 mod readiness;
 mod watch;
 
+pub use export::bare;
 pub use patch::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
 pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};
 pub use watch::{Absent, EventView, Last, Sign, Wait, WaitError};

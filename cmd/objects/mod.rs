@@ -1,0 +1,13 @@
+//! What the commands share that name objects, write to them and wait for them: the edge between the terminal and the
+//! library's requests.
+
+pub mod args;
+mod follow;
+mod inventory;
+mod request;
+mod session;
+
+pub use follow::{Followed, all_or_error, request_and_follow, until_gone, until_ready};
+pub use inventory::inventory_counts;
+pub use request::{Act, Target, send};
+pub use session::Session;

@@ -1,0 +1,89 @@
+//! `reconcile all`: asks for the reconciliation of every object of a kind.
+
+use flux_operator::reconcile::request::condition;
+
+use crate::objects::args::{DryRunArgs, kind, must_reconcile};
+use crate::objects::{Act, Session, Target, all_or_error, send};
+use crate::shell::{CliError, Exit, Shell};
+
+/// Reconcile every object of a kind now
+///
+/// Sends the requests and does not wait; `wait resource` does. The number of
+/// requests that are under way at once is bounded.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Try every failed Helm release of the cluster again\n  \
+    flux-operator reconcile all --kind HelmRelease --ready-status False -A\n\n  \
+    # Fetch all repositories of a namespace\n  \
+    flux-operator -n apps reconcile all --kind gitrepo")]
+pub struct Args {
+    /// Kind of the objects: any case, plural or short name
+    #[arg(long, value_name = "KIND")]
+    pub kind: String,
+    /// Only objects whose Ready condition has this status
+    #[arg(long, value_enum, ignore_case = true, value_name = "STATUS")]
+    pub ready_status: Option<ReadyStatus>,
+    /// Objects of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    /// Only objects with these labels, as in kubectl
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// Also ask for what the kind does only when forced
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+}
+
+/// Status of the Ready condition; an object without one counts as unknown, a suspended one as suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum ReadyStatus {
+    True,
+    False,
+    Unknown,
+    Suspended,
+}
+
+/// More patches than this are not under way at the same time.
+const CONCURRENT: usize = 16;
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let kind = kind(&args.kind)?;
+    must_reconcile(kind, "reconcile")?;
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let namespace = (!args.all_namespaces).then(|| session.namespace(kind));
+        let objects = session.list(kind, namespace.as_deref(), args.selector.as_deref()).await?;
+        let mut targets = vec![];
+        for object in objects {
+            let (Some(name), Some(namespace)) = (object.metadata.name.clone(), object.metadata.namespace.clone())
+            else {
+                continue;
+            };
+            let target = Target { kind, namespace, name };
+            let ready = condition(&object, "Ready").map(|c| c.status);
+            let status = match ready.as_deref() {
+                _ if target.switch().is_off(&object) => ReadyStatus::Suspended,
+                Some("True") => ReadyStatus::True,
+                Some("False") => ReadyStatus::False,
+                _ => ReadyStatus::Unknown,
+            };
+            if args.ready_status.is_none_or(|wanted| wanted == status) {
+                targets.push(target);
+            }
+        }
+        if targets.is_empty() {
+            let place = namespace.map_or_else(|| "any namespace".to_owned(), |n| format!("namespace {n}"));
+            shell.status(&format!("nothing to reconcile: no such {} in {place}", kind.kind));
+            return Ok(Exit::Done);
+        }
+        let (count, mut failed) = (targets.len(), vec![]);
+        let act = Act::Reconcile { force: args.force };
+        for some in targets.chunks(CONCURRENT) {
+            failed.extend(send(&session, some, act, args.dry_run.dry_run).await?.1);
+        }
+        all_or_error(&session, failed, count, "reconciled")
+    })
+}

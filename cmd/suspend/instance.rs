@@ -1,0 +1,31 @@
+//! `suspend instance`: the operator leaves Flux as it is until the instance is resumed.
+
+use crate::objects::args::DryRunArgs;
+use crate::objects::{Act, Session, send};
+use crate::shell::{CliError, Exit, Shell};
+
+/// Suspend the reconciliation of a FluxInstance
+///
+/// Flux itself goes on; the operator no longer changes it. Deleting a suspended
+/// instance leaves Flux in the cluster.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Freeze the Flux installation during an incident\n  \
+    flux-operator -n flux-system suspend instance flux\n\n  \
+    # See what would be sent\n  \
+    flux-operator suspend instance --dry-run=client")]
+pub struct Args {
+    /// Name of the instance
+    #[arg(default_value = "flux")]
+    pub name: String,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let (_, failed) = send(&session, &[session.instance(&args.name)], Act::Suspend, args.dry_run.dry_run).await?;
+        failed.into_iter().next().map_or(Ok(Exit::Done), Err)
+    })
+}

@@ -1,0 +1,32 @@
+//! `suspend resource`: a Flux controller leaves an object alone until it is resumed.
+
+use crate::objects::args::{DryRunArgs, ResourceArgs, must_suspend};
+use crate::objects::{Act, Session, all_or_error, send};
+use crate::shell::{CliError, Exit, Shell};
+
+/// Suspend the reconciliation of Flux resources
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Stop one application from being updated\n  \
+    flux-operator -n apps suspend resource kustomization/podinfo\n\n  \
+    # Several objects of different kinds at once\n  \
+    flux-operator -n apps suspend resource gitrepo/podinfo hr/podinfo")]
+pub struct Args {
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let named = args.resources.resolve()?;
+    for one in &named {
+        must_suspend(one.kind, "suspend")?;
+    }
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let targets = session.targets(named);
+        let (_, failed) = send(&session, &targets, Act::Suspend, args.dry_run.dry_run).await?;
+        all_or_error(&session, failed, targets.len(), "suspended")
+    })
+}

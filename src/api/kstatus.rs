@@ -1,0 +1,403 @@
+//! Whether an object has reached the state its spec asks for, by the rules of kstatus
+//! (<https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md>), which Flux uses too.
+//!
+//! Pure: one object in, one status out. An object that does not exist has [`Status::NotFound`], which only the caller knows.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What kstatus says of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+pub enum Status {
+    /// The state asked for is reached.
+    Current,
+    /// On its way.
+    InProgress,
+    /// Gave up, or cannot get there without help.
+    Failed,
+    /// Being deleted.
+    Terminating,
+    /// Does not exist.
+    NotFound,
+    /// The object cannot be understood.
+    Unknown,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Current => "Current",
+            Status::InProgress => "InProgress",
+            Status::Failed => "Failed",
+            Status::Terminating => "Terminating",
+            Status::NotFound => "NotFound",
+            Status::Unknown => "Unknown",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A status and the sentence that explains it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub status: Status,
+    pub message: String,
+}
+
+impl Health {
+    fn new(status: Status, message: impl Into<String>) -> Self {
+        Health { status, message: message.into() }
+    }
+    fn current(message: impl Into<String>) -> Self {
+        Health::new(Status::Current, message)
+    }
+    fn progressing(message: impl Into<String>) -> Self {
+        Health::new(Status::InProgress, message)
+    }
+    fn failed(message: impl Into<String>) -> Self {
+        Health::new(Status::Failed, message)
+    }
+    pub fn is_current(&self) -> bool {
+        self.status == Status::Current
+    }
+}
+
+/// Judges one object as the API server returns it.
+pub fn compute(object: &Value) -> Health {
+    if object.pointer("/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
+        return Health::new(Status::Terminating, "Resource scheduled for deletion");
+    }
+    let generation = number(object, "/metadata/generation");
+    if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
+        && generation != observed
+    {
+        return Health::progressing(format!(
+            "{} generation is {generation}, but latest observed generation is {observed}",
+            kind(object)
+        ));
+    }
+    if let Some(condition) = condition(object, "Stalled").filter(|c| c.is("True")) {
+        return Health::failed(condition.message());
+    }
+    if let Some(condition) = condition(object, "Reconciling").filter(|c| c.is("True")) {
+        return Health::progressing(condition.message());
+    }
+    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    match (group, kind(object)) {
+        ("apps", "Deployment") => deployment(object),
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "DaemonSet") => daemon_set(object),
+        ("apps", "ReplicaSet") => replica_set(object),
+        ("batch", "Job") => job(object),
+        ("", "Pod") => pod(object),
+        ("", "PersistentVolumeClaim") => claim(object),
+        ("", "Service") => service(object),
+        ("policy", "PodDisruptionBudget") => Health::current("AllowedDisruptions has been computed."),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        _ => by_ready_condition(object),
+    }
+}
+
+fn by_ready_condition(object: &Value) -> Health {
+    match condition(object, "Ready") {
+        Some(ready) if ready.is("True") => Health::current("Resource is Ready"),
+        Some(ready) if ready.is("False") => Health::progressing(ready.message()),
+        Some(ready) => Health::progressing(ready.message()),
+        None => Health::current("Resource is current"),
+    }
+}
+
+fn deployment(object: &Value) -> Health {
+    let progressing = condition(object, "Progressing");
+    if progressing.is_some_and(|c| c.reason() == "ProgressDeadlineExceeded") {
+        return Health::failed("Progress deadline exceeded");
+    }
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
+    let status = |field: &str| number(object, &format!("/status/{field}")).unwrap_or(0);
+    if desired > status("replicas") {
+        return Health::progressing(format!("Replicas: {}/{desired}", status("replicas")));
+    }
+    if desired > status("updatedReplicas") {
+        return Health::progressing(format!("Updated: {}/{desired}", status("updatedReplicas")));
+    }
+    if status("replicas") > desired {
+        return Health::progressing(format!("Pending termination: {}", status("replicas") - desired));
+    }
+    if status("updatedReplicas") > status("availableReplicas") {
+        return Health::progressing(format!(
+            "Available: {}/{}",
+            status("availableReplicas"),
+            status("updatedReplicas")
+        ));
+    }
+    if desired > status("readyReplicas") {
+        return Health::progressing(format!("Ready: {}/{desired}", status("readyReplicas")));
+    }
+    // Without a deadline the controller never says that the new set is available.
+    let has_deadline = object.pointer("/spec/progressDeadlineSeconds").is_some();
+    if has_deadline && !progressing.is_some_and(|c| c.is("True") && c.reason() == "NewReplicaSetAvailable") {
+        return Health::progressing("ReplicaSet not Available");
+    }
+    if !condition(object, "Available").is_some_and(|c| c.is("True")) {
+        return Health::progressing("Deployment not Available");
+    }
+    Health::current(format!("Deployment is available. Replicas: {}", status("replicas")))
+}
+
+fn stateful_set(object: &Value) -> Health {
+    if text(object, "/spec/updateStrategy/type") == "OnDelete" {
+        return Health::current("StatefulSet is using the ondelete update strategy");
+    }
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
+    let status = |field: &str| number(object, &format!("/status/{field}")).unwrap_or(0);
+    for (field, word) in [("replicas", "Replicas"), ("readyReplicas", "Ready")] {
+        if desired > status(field) {
+            return Health::progressing(format!("{word}: {}/{desired}", status(field)));
+        }
+    }
+    if status("replicas") > desired {
+        return Health::progressing(format!("Pending termination: {}", status("replicas") - desired));
+    }
+    if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|p| *p > 0) {
+        let wanted = desired - partition;
+        if status("updatedReplicas") < wanted {
+            return Health::progressing(format!("updated: {}/{wanted}", status("updatedReplicas")));
+        }
+        return Health::current(format!("Partition rollout complete. updated: {}", status("updatedReplicas")));
+    }
+    if status("currentReplicas") < desired {
+        return Health::progressing(format!("current: {}/{desired}", status("currentReplicas")));
+    }
+    if text(object, "/status/currentRevision") != text(object, "/status/updateRevision") {
+        return Health::progressing("Waiting for updated revision to match current");
+    }
+    Health::current(format!("All replicas scheduled as expected. Replicas: {}", status("replicas")))
+}
+
+fn daemon_set(object: &Value) -> Health {
+    if text(object, "/spec/updateStrategy/type") == "OnDelete" {
+        return Health::current("DaemonSet is using the ondelete update strategy");
+    }
+    let status = |field: &str| number(object, &format!("/status/{field}"));
+    let Some(desired) = status("desiredNumberScheduled") else {
+        return Health::progressing("Missing .status.desiredNumberScheduled");
+    };
+    for (field, word) in [
+        ("currentNumberScheduled", "Current"),
+        ("updatedNumberScheduled", "Updated"),
+        ("numberAvailable", "Available"),
+        ("numberReady", "Ready"),
+    ] {
+        if desired > status(field).unwrap_or(0) {
+            return Health::progressing(format!("{word}: {}/{desired}", status(field).unwrap_or(0)));
+        }
+    }
+    Health::current(format!("All replicas scheduled as expected. Replicas: {desired}"))
+}
+
+fn replica_set(object: &Value) -> Health {
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
+    if let Some(failure) = condition(object, "ReplicaFailure").filter(|c| c.is("True")) {
+        return Health::progressing(failure.message());
+    }
+    for (field, word) in
+        [("fullyLabeledReplicas", "Labelled"), ("availableReplicas", "Available"), ("readyReplicas", "Ready")]
+    {
+        let have = number(object, &format!("/status/{field}")).unwrap_or(0);
+        if desired > have {
+            return Health::progressing(format!("{word}: {have}/{desired}"));
+        }
+    }
+    let have = number(object, "/status/replicas").unwrap_or(0);
+    if have > desired {
+        return Health::progressing(format!("Pending termination: {}", have - desired));
+    }
+    Health::current(format!("ReplicaSet is available. Replicas: {have}"))
+}
+
+fn job(object: &Value) -> Health {
+    if condition(object, "Failed").is_some_and(|c| c.is("True")) {
+        return Health::failed("Job failed");
+    }
+    if condition(object, "Complete").is_some_and(|c| c.is("True")) {
+        return Health::current("Job completed");
+    }
+    if text(object, "/status/startTime").is_empty() {
+        Health::progressing("Job not started")
+    } else {
+        Health::current("Job in progress")
+    }
+}
+
+fn pod(object: &Value) -> Health {
+    let restarting = object
+        .pointer("/status/containerStatuses")
+        .and_then(Value::as_array)
+        .is_some_and(|list| list.iter().any(|c| text(c, "/state/waiting/reason") == "CrashLoopBackOff"));
+    match text(object, "/status/phase") {
+        "Succeeded" => Health::current("Pod has completed successfully"),
+        "Failed" => Health::failed("Pod has completed, but not successfully"),
+        "Running" if condition(object, "Ready").is_some_and(|c| c.is("True")) => Health::current("Pod is Ready"),
+        "Running" if restarting => Health::failed("Containers in CrashLoop state"),
+        "Running" => Health::progressing("Pod is running but is not Ready"),
+        "Pending" => match condition(object, "PodScheduled") {
+            Some(scheduled) if scheduled.is("False") && scheduled.reason() == "Unschedulable" => {
+                Health::failed("Pod could not be scheduled")
+            }
+            Some(scheduled) if scheduled.is("False") => Health::progressing("Pod has not been scheduled"),
+            _ => Health::progressing("Pod is in the Pending phase"),
+        },
+        "" => Health::progressing("Pod phase not available"),
+        phase => Health::new(Status::Unknown, format!("unknown pod phase {phase}")),
+    }
+}
+
+fn claim(object: &Value) -> Health {
+    match text(object, "/status/phase") {
+        "Bound" => Health::current("PVC is Bound"),
+        phase => Health::progressing(format!("PVC is not Bound. phase: {phase}")),
+    }
+}
+
+fn service(object: &Value) -> Health {
+    if text(object, "/spec/type") == "LoadBalancer" && text(object, "/spec/clusterIP").is_empty() {
+        return Health::progressing("ClusterIP not set. Service type: LoadBalancer");
+    }
+    Health::current("Service is ready")
+}
+
+fn definition(object: &Value) -> Health {
+    if let Some(names) = condition(object, "NamesAccepted").filter(|c| c.is("False")) {
+        return Health::failed(names.message());
+    }
+    match condition(object, "Established") {
+        Some(established) if established.is("True") => Health::current("CRD is established"),
+        Some(established) if established.is("False") && established.reason() != "Installing" => {
+            Health::failed(established.message())
+        }
+        _ => Health::progressing("Install in progress"),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Condition<'a>(&'a Value);
+
+impl Condition<'_> {
+    fn is(self, status: &str) -> bool {
+        text(self.0, "/status") == status
+    }
+    fn reason(&self) -> &str {
+        text(self.0, "/reason")
+    }
+    fn message(&self) -> String {
+        text(self.0, "/message").trim().to_owned()
+    }
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|c| text(c, "/type") == kind).map(Condition)
+}
+
+fn kind(object: &Value) -> &str {
+    text(object, "/kind")
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(object: &Value, pointer: &str) -> Option<i64> {
+    object.pointer(pointer).and_then(Value::as_i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(object: Value) -> Status {
+        compute(&object).status
+    }
+
+    fn deployment(status: Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 1},
+            "spec": {"replicas": 1, "progressDeadlineSeconds": 600}, "status": status})
+    }
+
+    #[test]
+    fn a_deployment_is_current_only_when_its_new_set_is_available() {
+        let ready = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
+            "availableReplicas": 1, "conditions": [
+                {"type": "Available", "status": "True"},
+                {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]});
+        let health = compute(&deployment(ready.clone()));
+        assert_eq!(health.status, Status::Current);
+        assert_eq!(health.message, "Deployment is available. Replicas: 1");
+        let mut old = ready.clone();
+        old["observedGeneration"] = 0.into();
+        assert_eq!(status(deployment(old)), Status::InProgress);
+        let mut updating = ready;
+        updating["conditions"][1]["reason"] = "ReplicaSetUpdated".into();
+        assert_eq!(status(deployment(updating)), Status::InProgress);
+        assert_eq!(status(deployment(json!({}))), Status::InProgress);
+    }
+
+    #[test]
+    fn a_deployment_past_its_deadline_has_failed() {
+        let status =
+            json!({"conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]});
+        assert_eq!(compute(&deployment(status)).status, Status::Failed);
+    }
+
+    #[test]
+    fn the_generic_conditions_come_before_the_kind() {
+        let stalled = json!({"kind": "Kustomization", "status": {"conditions": [
+            {"type": "Stalled", "status": "True", "message": "no\n"}, {"type": "Ready", "status": "False"}]}});
+        assert_eq!(compute(&stalled), Health { status: Status::Failed, message: "no".into() });
+        let going =
+            json!({"kind": "Kustomization", "status": {"conditions": [{"type": "Reconciling", "status": "True"}]}});
+        assert_eq!(status(going), Status::InProgress);
+        let deleted = json!({"kind": "Kustomization", "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        assert_eq!(status(deleted), Status::Terminating);
+    }
+
+    #[test]
+    fn kinds_without_conditions_are_current_and_unready_ones_in_progress() {
+        assert_eq!(status(json!({"kind": "ConfigMap"})), Status::Current);
+        let ready = |word: &str| json!({"kind": "X", "status": {"conditions": [{"type": "Ready", "status": word}]}});
+        assert_eq!(status(ready("True")), Status::Current);
+        assert_eq!(status(ready("False")), Status::InProgress);
+        assert_eq!(status(ready("Unknown")), Status::InProgress);
+    }
+
+    #[test]
+    fn a_definition_is_current_when_established() {
+        let crd = |conditions: Value| json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "status": {"conditions": conditions}});
+        assert_eq!(status(crd(json!([{"type": "Established", "status": "True"}]))), Status::Current);
+        assert_eq!(
+            status(crd(json!([{"type": "Established", "status": "False", "reason": "Installing"}]))),
+            Status::InProgress
+        );
+        assert_eq!(status(crd(json!([{"type": "NamesAccepted", "status": "False"}]))), Status::Failed);
+        assert_eq!(status(crd(json!([]))), Status::InProgress);
+    }
+
+    #[test]
+    fn a_claim_waits_for_its_volume_and_a_crashing_pod_has_failed() {
+        let claim =
+            |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
+        assert_eq!(status(claim("Bound")), Status::Current);
+        assert_eq!(status(claim("Pending")), Status::InProgress);
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Running",
+            "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}});
+        assert_eq!(status(pod), Status::Failed);
+    }
+}

@@ -1,0 +1,71 @@
+//! Where in an object a value stands, as people and as JSON pointers write it.
+
+use std::fmt;
+
+/// A path of fields and list positions from the root of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath(Vec<Step>);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Field(String),
+    Item(usize),
+}
+
+impl FieldPath {
+    /// Returns the path of a dotted text such as `spec.sync.url`, whose names hold no dots themselves.
+    pub fn of(dotted: &str) -> Self {
+        FieldPath(dotted.split('.').map(|name| Step::Field(name.into())).collect())
+    }
+
+    #[must_use]
+    pub fn field(&self, name: &str) -> Self {
+        self.with(Step::Field(name.into()))
+    }
+
+    #[must_use]
+    pub fn item(&self, index: usize) -> Self {
+        self.with(Step::Item(index))
+    }
+
+    /// Returns the RFC 6901 JSON pointer of the path.
+    pub fn pointer(&self) -> String {
+        self.0.iter().fold(String::new(), |pointer, step| match step {
+            Step::Field(name) => format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+            Step::Item(index) => format!("{pointer}/{index}"),
+        })
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        FieldPath(steps)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    /// Writes `spec.components[2]`, and `metadata.labels[app.kubernetes.io/name]` for names that are not plain words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Item(index) => write!(f, "[{index}]")?,
+                Step::Field(name) if name.contains(['.', '/']) => write!(f, "[{name}]")?,
+                Step::Field(name) if position == 0 => f.write_str(name)?,
+                Step::Field(name) => write!(f, ".{name}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_as_people_write_them_and_point_as_json_pointers_do() {
+        let path = FieldPath::of("spec.kustomize.patches").item(2).field("a.b/c~d");
+        assert_eq!(path.to_string(), "spec.kustomize.patches[2][a.b/c~d]");
+        assert_eq!(path.pointer(), "/spec/kustomize/patches/2/a.b~1c~0d");
+    }
+}

@@ -1,0 +1,179 @@
+//! What an instance asks for once defaults are taken into account: intervals, components, cluster, names.
+
+use std::time::Duration;
+
+use super::flux_instance::{ClusterSpec, DEFAULT_COMPONENTS, FluxInstance, FluxInstanceSpec};
+use super::well_known::{
+    DEFAULT_NAMESPACE, DISABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION, RECONCILE_EVERY_ANNOTATION,
+    RECONCILE_TIMEOUT_ANNOTATION,
+};
+use crate::go_duration;
+
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_ARTIFACT_INTERVAL: Duration = Duration::from_secs(10 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+impl FluxInstance {
+    /// Returns the namespace of the instance, which is where Flux is installed.
+    pub fn namespace_or_default(&self) -> &str {
+        self.metadata.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
+    pub fn is_suspended(&self) -> bool {
+        self.annotation(RECONCILE_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED))
+    }
+
+    /// Returns how often to reconcile: one hour unless an annotation says otherwise, nothing while suspended and for
+    /// durations of zero or less.
+    pub fn interval(&self) -> Option<Duration> {
+        self.repetition(RECONCILE_EVERY_ANNOTATION, DEFAULT_INTERVAL)
+    }
+
+    /// Returns how often to look for a new distribution artifact: ten minutes unless an annotation says otherwise,
+    /// nothing while suspended and for durations of zero or less.
+    pub fn artifact_interval(&self) -> Option<Duration> {
+        self.repetition(RECONCILE_ARTIFACT_EVERY_ANNOTATION, DEFAULT_ARTIFACT_INTERVAL)
+    }
+
+    /// Returns how long to wait for health: five minutes unless an annotation gives another positive duration.
+    pub fn timeout(&self) -> Duration {
+        self.duration(RECONCILE_TIMEOUT_ANNOTATION).flatten().unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// Returns the name of the sync objects: `spec.sync.name`, else the namespace. Nothing without sync.
+    pub fn sync_name(&self) -> Option<&str> {
+        let sync = self.spec.sync.as_ref()?;
+        Some(sync.name.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(|| self.namespace_or_default()))
+    }
+
+    /// Returns the value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    fn repetition(&self, key: &str, default: Duration) -> Option<Duration> {
+        if self.is_suspended() {
+            return None;
+        }
+        self.duration(key).unwrap_or(Some(default))
+    }
+
+    /// The duration of an annotation: nothing when it is missing or not a duration, `Some(None)` when it is not positive.
+    fn duration(&self, key: &str) -> Option<Option<Duration>> {
+        let duration = go_duration::parse(self.annotation(key)?).ok()?;
+        Some(Duration::try_from(duration).ok().filter(|duration| !duration.is_zero()))
+    }
+}
+
+impl FluxInstanceSpec {
+    /// Returns the controllers to install: those listed, else the four of every Flux installation.
+    pub fn components(&self) -> Vec<String> {
+        match self.components.as_deref() {
+            None | Some([]) => DEFAULT_COMPONENTS.map(String::from).to_vec(),
+            Some(listed) => listed.to_vec(),
+        }
+    }
+
+    /// Returns the cluster settings, with the API's defaults when there are none.
+    pub fn cluster(&self) -> ClusterSpec {
+        self.cluster.clone().unwrap_or_default()
+    }
+
+    /// Tells whether a reconciliation waits for health; it does unless told not to.
+    pub fn waits(&self) -> bool {
+        self.wait.unwrap_or(true)
+    }
+
+    /// Tells whether stored resources are migrated; they are unless told not to.
+    pub fn migrates_resources(&self) -> bool {
+        self.migrate_resources.unwrap_or(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flux_instance::SyncSpec;
+    use super::*;
+
+    fn annotated(annotations: &[(&str, &str)]) -> FluxInstance {
+        let mut instance = FluxInstance::new("flux", FluxInstanceSpec::default());
+        let pairs = annotations.iter().map(|(key, value)| (format!("fluxcd.controlplane.io/{key}"), value.to_string()));
+        instance.metadata.annotations = Some(pairs.collect());
+        instance
+    }
+
+    fn minutes(minutes: u64) -> Duration {
+        Duration::from_secs(minutes * 60)
+    }
+
+    #[test]
+    fn the_interval_is_an_hour_unless_a_duration_says_otherwise() {
+        let interval = |annotations: &[(&str, &str)]| annotated(annotations).interval();
+        assert_eq!(FluxInstance::new("flux", FluxInstanceSpec::default()).interval(), Some(minutes(60)));
+        assert_eq!(interval(&[("reconcileEvery", "5m")]), Some(minutes(5)));
+        assert_eq!(interval(&[("reconcileEvery", "often")]), Some(minutes(60)));
+        assert_eq!(interval(&[("reconcileEvery", "0s")]), None);
+        assert_eq!(interval(&[("reconcileEvery", "-1m")]), None);
+        assert_eq!(interval(&[("reconcile", "disabled"), ("reconcileEvery", "5m")]), None);
+        assert_eq!(interval(&[("reconcile", "Disabled")]), None);
+    }
+
+    #[test]
+    fn the_artifact_interval_is_ten_minutes_unless_a_duration_says_otherwise() {
+        let interval = |annotations: &[(&str, &str)]| annotated(annotations).artifact_interval();
+        assert_eq!(interval(&[]), Some(minutes(10)));
+        assert_eq!(interval(&[("reconcileArtifactEvery", "30s")]), Some(Duration::from_secs(30)));
+        assert_eq!(interval(&[("reconcileArtifactEvery", "x")]), Some(minutes(10)));
+        assert_eq!(interval(&[("reconcile", "disabled")]), None);
+    }
+
+    #[test]
+    fn the_timeout_is_five_minutes_unless_a_positive_duration_says_otherwise() {
+        let timeout = |value: &str| annotated(&[("reconcileTimeout", value)]).timeout();
+        assert_eq!(annotated(&[]).timeout(), minutes(5));
+        assert_eq!(timeout("10m"), minutes(10));
+        assert_eq!(timeout("garbage"), minutes(5));
+        assert_eq!(timeout("0"), minutes(5));
+    }
+
+    #[test]
+    fn disabled_suspends_in_any_case_and_nothing_else_does() {
+        for (value, suspended) in
+            [("DISABLED", true), ("disabled", true), ("enabled", false), ("Enabled", false), ("no", false)]
+        {
+            assert_eq!(annotated(&[("reconcile", value)]).is_suspended(), suspended, "{value}");
+        }
+        assert!(!annotated(&[]).is_suspended());
+    }
+
+    #[test]
+    fn components_are_the_core_four_unless_listed() {
+        let mut spec = FluxInstanceSpec::default();
+        assert_eq!(spec.components(), DEFAULT_COMPONENTS);
+        spec.components = Some(vec![]);
+        assert_eq!(spec.components(), DEFAULT_COMPONENTS);
+        spec.components = Some(vec!["source-watcher".into(), "source-controller".into()]);
+        assert_eq!(spec.components(), ["source-watcher", "source-controller"]);
+    }
+
+    #[test]
+    fn cluster_settings_have_the_defaults_of_the_api() {
+        let cluster = FluxInstanceSpec::default().cluster();
+        assert_eq!((cluster.cluster_type.as_str(), cluster.domain.as_str()), ("kubernetes", "cluster.local"));
+        assert!(cluster.network_policy && !cluster.multitenant);
+        assert_eq!((cluster.size, cluster.object_level_workload_identity), (None, None));
+    }
+
+    #[test]
+    fn sync_objects_are_named_after_the_namespace_unless_named() {
+        let mut instance = annotated(&[]);
+        assert_eq!(instance.sync_name(), None);
+        instance.spec.sync = Some(SyncSpec::default());
+        assert_eq!(instance.sync_name(), Some("flux-system"));
+        instance.metadata.namespace = Some("apps".into());
+        assert_eq!(instance.sync_name(), Some("apps"));
+        instance.spec.sync = Some(SyncSpec { name: Some("fleet".into()), ..SyncSpec::default() });
+        assert_eq!(instance.sync_name(), Some("fleet"));
+    }
+}

@@ -1,0 +1,278 @@
+//! `get components`: the controllers of an installation, with their pods.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::listing::{Cell, Column, Row};
+use super::object;
+use super::snapshot::Snapshot;
+use crate::api::kinds::{DEPLOYMENT, POD};
+use crate::api::kstatus::{self, Status};
+use crate::api::well_known;
+
+/// Label selector of everything Flux itself installs.
+pub const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";
+
+/// One controller Deployment.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComponentRow {
+    pub namespace: String,
+    pub name: String,
+    /// Image without tag and digest.
+    pub repository: String,
+    pub tag: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub ready_pods: i64,
+    pub desired_pods: i64,
+    /// kstatus of the Deployment, `NotFound` when only the instance's status knows the component.
+    pub status: Status,
+    pub status_message: String,
+    /// Restarts of all containers of its pods.
+    pub restarts: i64,
+    /// `cpu/memory` of the first container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
+    /// Arguments the distribution does not start this controller with.
+    pub extra_args: Vec<String>,
+    /// Arguments of the distribution that are missing.
+    pub missing_args: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub created: Option<Timestamp>,
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Row for ComponentRow {
+    const LIST_KIND: &'static str = "ComponentList";
+    const COLUMNS: &'static [Column] = &[
+        Column::NAMESPACE,
+        Column::new("NAME"),
+        Column::new("REPOSITORY"),
+        Column::new("TAG"),
+        Column::new("DIGEST"),
+        Column::new("PODS"),
+        Column::new("STATUS"),
+        Column::new("RESTARTS"),
+        Column::new("AGE"),
+        Column::wide("REQUESTS"),
+        Column::wide("LIMITS"),
+        Column::wide("ARGS"),
+        Column::wide("MESSAGE"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        let args =
+            self.extra_args.iter().map(|a| format!("+{a}")).chain(self.missing_args.iter().map(|a| format!("-{a}")));
+        let args = args.collect::<Vec<_>>().join(" ");
+        vec![
+            Cell::text(&self.namespace),
+            Cell::text(&self.name),
+            Cell::revision(Some(&self.repository)),
+            Cell::text(&self.tag),
+            Cell::some_text(self.digest.as_deref().map(super::instance::short_digest).as_deref()),
+            Cell::Share(self.ready_pods, self.desired_pods),
+            Cell::text(self.status.as_str()),
+            Cell::Count(self.restarts),
+            Cell::since(self.created),
+            Cell::some_text(self.requests.as_deref()),
+            Cell::some_text(self.limits.as_deref()),
+            Cell::text(args),
+            Cell::message(&self.status_message),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("deployment.apps/{}", self.name)
+    }
+    fn namespace(&self) -> Option<&str> {
+        Some(&self.namespace)
+    }
+    fn ready(&self) -> Option<&str> {
+        Some(match self.status {
+            Status::Current => "True",
+            Status::Unknown => "Unknown",
+            _ => "False",
+        })
+    }
+    fn labels(&self) -> BTreeMap<String, String> {
+        self.labels.clone()
+    }
+}
+
+/// The Deployments Flux consists of in a namespace (or all), by name.
+pub fn deployments<'a>(snapshot: &'a Snapshot, namespace: Option<&str>) -> Vec<&'a Value> {
+    snapshot.list_labelled(&DEPLOYMENT, namespace, PART_OF_FLUX)
+}
+
+/// The pods a Deployment selects.
+pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
+    let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
+        return vec![];
+    };
+    let selected = |pod: &Value| wanted.iter().all(|(key, value)| object::label(pod, key) == value.as_str());
+    let pods = snapshot.list(&POD, object::namespace(deployment));
+    pods.into_iter().filter(|pod| selected(pod)).collect()
+}
+
+/// The rows of one namespace or all: every Deployment of Flux, and what an instance's status lists without one.
+///
+/// `distribution_args` gives the arguments the distribution starts a controller with, where it is known.
+pub fn rows(
+    snapshot: &Snapshot,
+    namespace: Option<&str>,
+    instances: &[&Value],
+    distribution_args: impl Fn(&Value) -> Option<Vec<String>>,
+) -> Vec<ComponentRow> {
+    let mut rows: Vec<_> = deployments(snapshot, namespace)
+        .into_iter()
+        .map(|deployment| row(snapshot, deployment, distribution_args(deployment).as_deref()))
+        .collect();
+    for instance in instances {
+        let namespace = object::namespace(instance).unwrap_or_default();
+        for component in object::items(instance, "/status/components") {
+            let name = object::text(component, "/name");
+            if name.is_empty() || rows.iter().any(|row| row.namespace == namespace && row.name == name) {
+                continue;
+            }
+            rows.push(ComponentRow {
+                namespace: namespace.into(),
+                name: name.into(),
+                repository: object::text(component, "/repository").into(),
+                tag: object::text(component, "/tag").into(),
+                digest: object::some_text(component, "/digest").map(Into::into),
+                ready_pods: 0,
+                desired_pods: 0,
+                status: Status::NotFound,
+                status_message: "in the instance's status, but there is no Deployment".into(),
+                restarts: 0,
+                requests: None,
+                limits: None,
+                extra_args: vec![],
+                missing_args: vec![],
+                created: None,
+                labels: BTreeMap::new(),
+            });
+        }
+    }
+    rows.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    rows
+}
+
+fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
+    let container = object::items(deployment, "/spec/template/spec/containers").first().unwrap_or(&Value::Null);
+    let (repository, tag, digest) = split_image(object::text(container, "/image"));
+    let health = kstatus::compute(deployment);
+    let restarts = pods(snapshot, deployment)
+        .into_iter()
+        .flat_map(|pod| object::items(pod, "/status/containerStatuses"))
+        .filter_map(|status| object::number(status, "/restartCount"))
+        .sum();
+    let args: Vec<String> =
+        object::items(container, "/args").iter().filter_map(|a| a.as_str().map(str::to_owned)).collect();
+    let (extra_args, missing_args) = distribution_args.map_or((vec![], vec![]), |usual| {
+        let minus = |a: &[String], b: &[String]| a.iter().filter(|x| !b.contains(x)).cloned().collect::<Vec<_>>();
+        (minus(&args, usual), minus(usual, &args))
+    });
+    ComponentRow {
+        namespace: object::namespace(deployment).unwrap_or_default().into(),
+        name: object::name(deployment).into(),
+        repository: repository.into(),
+        tag: tag.into(),
+        digest: digest.map(Into::into),
+        ready_pods: object::number(deployment, "/status/readyReplicas").unwrap_or(0),
+        desired_pods: object::number(deployment, "/spec/replicas").unwrap_or(1),
+        status: health.status,
+        status_message: health.message,
+        restarts,
+        requests: amounts(container, "/resources/requests"),
+        limits: amounts(container, "/resources/limits"),
+        extra_args,
+        missing_args,
+        created: object::created(deployment),
+        labels: labels(deployment),
+    }
+}
+
+pub(super) fn labels(object: &Value) -> BTreeMap<String, String> {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
+}
+
+fn amounts(container: &Value, pointer: &str) -> Option<String> {
+    let amounts = container.pointer(pointer)?;
+    let amount = |key: &str| amounts.get(key).and_then(Value::as_str).unwrap_or("-");
+    Some(format!("{}/{}", amount("cpu"), amount("memory")))
+}
+
+/// Splits `host:port/path/name:tag@digest`; the tag is empty when there is none.
+pub fn split_image(image: &str) -> (&str, &str, Option<&str>) {
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    match name.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => (repository, tag, digest),
+        _ => (name, "", digest),
+    }
+}
+
+/// Whether an object belongs to the instance by its owner labels.
+pub fn is_owned_by(object: &Value, instance: &Value) -> bool {
+    object::label(object, well_known::OWNER_NAME_LABEL) == Some(object::name(instance))
+        && object::label(object, well_known::OWNER_NAMESPACE_LABEL) == object::namespace(instance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn dump() -> Snapshot {
+        Snapshot::of_dump([
+            json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "source-controller", "namespace": "flux-system", "labels": {"app.kubernetes.io/part-of": "flux"}},
+                "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "source-controller"}},
+                    "template": {"spec": {"containers": [{"image": "ghcr.io/fluxcd/source-controller:v1.9.4@sha256:8a8ed0a5aa",
+                        "args": ["--log-level=info", "--concurrent=20"],
+                        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}]}}},
+                "status": {"readyReplicas": 1}}),
+            json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": "source-controller-1", "namespace": "flux-system", "labels": {"app": "source-controller"}},
+                "status": {"containerStatuses": [{"restartCount": 4}]}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "other", "namespace": "flux-system"}}),
+        ])
+    }
+
+    #[test]
+    fn a_component_shows_its_image_pods_restarts_and_foreign_arguments() {
+        let usual = vec!["--log-level=info".to_owned(), "--enable-leader-election".to_owned()];
+        let rows = rows(&dump(), Some("flux-system"), &[], |_| Some(usual.clone()));
+        assert_eq!(rows.len(), 1);
+        let row = &rows[0];
+        assert_eq!((row.repository.as_str(), row.tag.as_str()), ("ghcr.io/fluxcd/source-controller", "v1.9.4"));
+        assert_eq!((row.ready_pods, row.desired_pods, row.restarts), (1, 1, 4));
+        assert_eq!(row.extra_args, ["--concurrent=20"]);
+        assert_eq!(row.missing_args, ["--enable-leader-election"]);
+        assert_eq!(row.requests.as_deref(), Some("50m/64Mi"));
+    }
+
+    #[test]
+    fn a_component_without_a_deployment_is_not_found() {
+        let instance = json!({"metadata": {"namespace": "flux-system"},
+            "status": {"components": [{"name": "helm-controller", "repository": "r", "tag": "t"}]}});
+        let rows = rows(&dump(), Some("flux-system"), &[&instance], |_| None);
+        assert_eq!(rows[0].status, Status::NotFound);
+        assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn images_are_split_at_tag_and_digest() {
+        assert_eq!(split_image("a:5000/b/c:v1@sha256:x"), ("a:5000/b/c", "v1", Some("sha256:x")));
+        assert_eq!(split_image("a:5000/b"), ("a:5000/b", "", None));
+    }
+}

@@ -1,0 +1,220 @@
+//! `events`: what happened to Flux objects, oldest first.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::listing::{Cell, Column, Row};
+use super::object::{self, ObjectRef};
+use super::snapshot::Snapshot;
+use crate::api::kinds::{self, EVENT};
+
+/// One Kubernetes event.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventRow {
+    pub namespace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_seen: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub first_seen: Option<Timestamp>,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub reason: String,
+    pub object: ObjectRef,
+    pub count: i64,
+    /// Component that reported it.
+    pub source: String,
+    pub message: String,
+    #[serde(skip)]
+    pub name: String,
+}
+
+impl Row for EventRow {
+    const LIST_KIND: &'static str = "List";
+    const COLUMNS: &'static [Column] = &[
+        Column::NAMESPACE,
+        Column::new("LAST SEEN"),
+        Column::new("TYPE"),
+        Column::new("REASON"),
+        Column::new("OBJECT"),
+        Column::wide("COUNT"),
+        Column::wide("SOURCE"),
+        Column::wide("FIRST SEEN"),
+        Column::new("MESSAGE"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(&self.namespace),
+            Cell::since(self.last_seen),
+            Cell::text(&self.kind),
+            Cell::text(&self.reason),
+            Cell::text(format!("{}/{}", self.object.kind, self.object.name)),
+            Cell::Count(self.count),
+            Cell::text(&self.source),
+            Cell::since(self.first_seen),
+            Cell::message(&self.message),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("event/{}", self.name)
+    }
+    fn namespace(&self) -> Option<&str> {
+        Some(&self.namespace)
+    }
+}
+
+impl EventRow {
+    pub fn of(event: &Value) -> Self {
+        let first = object::time(event, "/firstTimestamp").or_else(|| object::time(event, "/eventTime"));
+        let involved = event.get("involvedObject").unwrap_or(&Value::Null);
+        let source = object::some_text(event, "/source/component")
+            .or_else(|| object::some_text(event, "/reportingComponent"))
+            .unwrap_or_default();
+        EventRow {
+            namespace: object::namespace(event).unwrap_or_default().into(),
+            last_seen: last_seen(event),
+            first_seen: first.or_else(|| object::created(event)),
+            kind: object::text(event, "/type").into(),
+            reason: object::text(event, "/reason").into(),
+            object: ObjectRef::new(
+                object::group(involved),
+                object::text(involved, "/kind"),
+                object::some_text(involved, "/namespace"),
+                object::text(involved, "/name"),
+            ),
+            count: object::number(event, "/series/count").or_else(|| object::number(event, "/count")).unwrap_or(1),
+            source: source.into(),
+            message: object::text(event, "/message").trim().into(),
+            name: object::name(event).into(),
+        }
+    }
+}
+
+/// When an event happened last: its series, then its last, only or creation time.
+pub fn last_seen(event: &Value) -> Option<Timestamp> {
+    object::time(event, "/series/lastObservedTime")
+        .or_else(|| object::time(event, "/lastTimestamp"))
+        .or_else(|| object::time(event, "/eventTime"))
+        .or_else(|| object::created(event))
+}
+
+/// Whose events are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// These objects only; empty means every object of a Flux kind.
+    pub objects: Vec<ObjectRef>,
+    /// Every object of these kinds, by the kind's name; added to `objects`.
+    pub kinds: Vec<String>,
+    /// `Normal`, `Warning`; empty means both.
+    pub types: Vec<String>,
+}
+
+/// The events of one namespace (or all) that the filter lets through, oldest first, with the stored event.
+pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter) -> Vec<(EventRow, &'a Value)> {
+    let mut rows: Vec<_> = snapshot
+        .list(&EVENT, namespace)
+        .into_iter()
+        .map(|event| (EventRow::of(event), event))
+        .filter(|(row, _)| wanted(row, filter))
+        .collect();
+    // Objects referred to may live in another namespace; their events are there.
+    if let Some(namespace) = namespace {
+        let mut elsewhere: Vec<_> = filter.objects.iter().filter_map(|o| o.namespace.as_deref()).collect();
+        elsewhere.sort_unstable();
+        elsewhere.dedup();
+        for other in elsewhere.into_iter().filter(|other| *other != namespace) {
+            let more = snapshot.list(&EVENT, Some(other)).into_iter().map(|event| (EventRow::of(event), event));
+            rows.extend(more.filter(|(row, _)| wanted(row, filter)));
+        }
+    }
+    rows.sort_by(|(a, _), (b, _)| (a.last_seen, &a.name).cmp(&(b.last_seen, &b.name)));
+    rows
+}
+
+fn wanted(row: &EventRow, filter: &Filter) -> bool {
+    let type_fits = filter.types.is_empty() || filter.types.iter().any(|t| t.eq_ignore_ascii_case(&row.kind));
+    let object_fits = if filter.objects.is_empty() && filter.kinds.is_empty() {
+        kinds::of(&row.object.group, &row.object.kind).is_some()
+    } else {
+        filter.kinds.contains(&row.object.kind)
+            || filter.objects.iter().any(|o| {
+                o.kind == row.object.kind
+                    && o.name == row.object.name
+                    && (o.namespace == row.object.namespace || row.object.namespace.is_none())
+            })
+    };
+    type_fits && object_fits
+}
+
+/// The object itself and the sources it refers to: whose events explain it.
+pub fn related(object: &Value) -> Vec<ObjectRef> {
+    let mut objects = vec![ObjectRef::of(object)];
+    for pointer in ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"] {
+        if let Some(reference) = object.pointer(pointer)
+            && let Some(name) = object::some_text(reference, "/name")
+        {
+            let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
+            objects.push(ObjectRef::new(kinds::SOURCE_GROUP, object::text(reference, "/kind"), namespace, name));
+        }
+    }
+    objects
+}
+
+/// The newest warning about an object, of the events already known.
+pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectRef, reasons: &[&str]) -> Option<&'a Value> {
+    events
+        .iter()
+        .copied()
+        .filter(|e| object::text(e, "/type") == "Warning")
+        .filter(|e| object::text(e, "/involvedObject/kind") == reference.kind)
+        .filter(|e| object::text(e, "/involvedObject/name") == reference.name)
+        .filter(|e| reasons.is_empty() || reasons.contains(&object::text(e, "/reason")))
+        .max_by_key(|e| last_seen(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(name: &str, kind: &str, object_name: &str, at: &str, kind_of_event: &str) -> Value {
+        let api_version = if kind == "Pod" { "v1" } else { "source.toolkit.fluxcd.io/v1" };
+        json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "apps"},
+            "involvedObject": {"apiVersion": api_version, "kind": kind, "namespace": "apps", "name": object_name},
+            "lastTimestamp": at, "type": kind_of_event, "reason": "R", "message": "m\n", "count": 2})
+    }
+
+    fn dump() -> Snapshot {
+        Snapshot::of_dump([
+            event("e2", "GitRepository", "a", "2026-01-02T00:00:00Z", "Warning"),
+            event("e1", "GitRepository", "b", "2026-01-01T00:00:00Z", "Normal"),
+            event("e3", "Pod", "p", "2026-01-03T00:00:00Z", "Warning"),
+        ])
+    }
+
+    #[test]
+    fn events_of_flux_objects_come_oldest_first() {
+        let snapshot = dump();
+        let rows = rows(&snapshot, Some("apps"), &Filter::default());
+        assert_eq!(rows.iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e1", "e2"]);
+        assert_eq!(rows[0].0.message, "m");
+    }
+
+    #[test]
+    fn events_are_picked_by_object_and_type() {
+        let object = ObjectRef::new("", "Pod", Some("apps"), "p");
+        let pod = Filter { objects: vec![object.clone()], ..Filter::default() };
+        assert_eq!(rows(&dump(), Some("apps"), &pod).len(), 1);
+        let warnings = Filter { types: vec!["warning".into()], ..Filter::default() };
+        assert_eq!(rows(&dump(), None, &warnings).len(), 1);
+        let snapshot = dump();
+        assert!(newest_warning(&snapshot.list(&EVENT, None), &object, &["R"]).is_some());
+        assert!(newest_warning(&snapshot.list(&EVENT, None), &object, &["Other"]).is_none());
+    }
+}

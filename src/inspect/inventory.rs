@@ -1,0 +1,323 @@
+//! `get inventory`: what an instance applied, whether it is there, healthy, and still as it was applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::listing::{Cell, Column, Row};
+use super::object::{self, ObjectRef};
+use super::snapshot::Snapshot;
+use crate::api::kstatus::{self, Status};
+use crate::api::well_known;
+
+/// How a live object compares with what was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Drift {
+    /// As applied, as far as can be told.
+    None,
+    /// Fields differ from what the instance builds.
+    Drifted,
+    /// Not in the cluster.
+    Missing,
+    /// Cannot be told: not readable, or not part of the dump.
+    Unknown,
+}
+
+impl Drift {
+    fn as_str(self) -> &'static str {
+        match self {
+            Drift::None => "no",
+            Drift::Drifted => "drifted",
+            Drift::Missing => "missing",
+            Drift::Unknown => "Unknown",
+        }
+    }
+}
+
+/// One entry of an inventory.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InventoryRow {
+    pub group: String,
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub name: String,
+    /// API version without the group.
+    pub version: String,
+    pub status: Status,
+    pub drift: Drift,
+    /// Paths of the fields that differ, at most twenty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl InventoryRow {
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef::new(&self.group, &self.kind, self.namespace.as_deref(), &self.name)
+    }
+}
+
+impl Row for InventoryRow {
+    const LIST_KIND: &'static str = "InventoryList";
+    const COLUMNS: &'static [Column] = &[
+        Column::new("KIND"),
+        Column::new("NAMESPACE"),
+        Column::new("NAME"),
+        Column::new("VERSION"),
+        Column::new("STATUS"),
+        Column::new("DRIFT"),
+        Column::wide("GROUP"),
+        Column::wide("FIELDS"),
+        Column::wide("MESSAGE"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(&self.kind),
+            Cell::some_text(self.namespace.as_deref()),
+            Cell::text(&self.name),
+            Cell::text(&self.version),
+            Cell::text(self.status.as_str()),
+            Cell::text(self.drift.as_str()),
+            Cell::text(&self.group),
+            Cell::text(self.fields.join(",")),
+            Cell::message(&self.message),
+        ]
+    }
+
+    fn name(&self) -> String {
+        let kind = self.kind.to_lowercase();
+        if self.group.is_empty() {
+            format!("{kind}/{}", self.name)
+        } else {
+            format!("{kind}.{}/{}", self.group, self.name)
+        }
+    }
+    fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+    fn ready(&self) -> Option<&str> {
+        Some(match self.status {
+            Status::Current => "True",
+            Status::Unknown => "Unknown",
+            _ => "False",
+        })
+    }
+}
+
+/// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
+pub fn entries(object: &Value) -> Vec<(ObjectRef, &str)> {
+    object::items(object, "/status/inventory/entries")
+        .iter()
+        .filter_map(|entry| {
+            Some((ObjectRef::from_inventory_id(object::text(entry, "/id"))?, object::text(entry, "/v")))
+        })
+        .collect()
+}
+
+/// Makes the snapshot load the owned objects of an inventory by one list per kind instead of one request per object.
+pub fn prefetch(snapshot: &Snapshot, owner: &Value) {
+    let selector = match (object::group(owner), object::namespace(owner)) {
+        (well_known::GROUP, Some(namespace)) => format!(
+            "{}={},{}={namespace}",
+            well_known::OWNER_NAME_LABEL,
+            object::name(owner),
+            well_known::OWNER_NAMESPACE_LABEL
+        ),
+        (group, Some(namespace)) if !group.is_empty() => {
+            format!("{group}/name={},{group}/namespace={namespace}", object::name(owner))
+        }
+        _ => return,
+    };
+    let kinds: BTreeSet<_> = entries(owner).into_iter().map(|(r, v)| (r.group, r.kind, v.to_owned())).collect();
+    for (group, kind, version) in kinds {
+        if let Some(resource) = snapshot.resource_type(&group, &version, &kind) {
+            snapshot.list_labelled(&resource, None, &selector);
+        }
+    }
+}
+
+/// The rows of an instance's inventory in inventory order. `desired` holds what the instance builds now, where that is known.
+pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
+    prefetch(snapshot, instance);
+    let desired: BTreeMap<ObjectRef, &Value> =
+        desired.into_iter().flatten().map(|object| (ObjectRef::of(object), object)).collect();
+    let waiting = snapshot.has_needs();
+    entries(instance)
+        .into_iter()
+        .map(|(reference, version)| {
+            // The lists come first; what they do not hold is then asked for one by one.
+            let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
+            row(snapshot, reference, version, live, &desired)
+        })
+        .collect()
+}
+
+fn row(
+    snapshot: &Snapshot,
+    reference: ObjectRef,
+    version: &str,
+    live: Option<&Value>,
+    desired: &BTreeMap<ObjectRef, &Value>,
+) -> InventoryRow {
+    let (status, message, drift, fields) = match live {
+        Some(live) => {
+            let health = kstatus::compute(live);
+            let fields = desired.get(&reference).map(|wanted| differences(wanted, live)).unwrap_or_default();
+            let drift = if fields.is_empty() { Drift::None } else { Drift::Drifted };
+            (health.status, health.message, drift, fields)
+        }
+        None => {
+            let knows = snapshot
+                .resource_type(&reference.group, version, &reference.kind)
+                .is_some_and(|resource| snapshot.knows(&resource));
+            if knows {
+                (Status::NotFound, "Resource not found".to_owned(), Drift::Missing, vec![])
+            } else {
+                (Status::Unknown, "cannot be read".to_owned(), Drift::Unknown, vec![])
+            }
+        }
+    };
+    InventoryRow {
+        version: version.to_owned(),
+        group: reference.group,
+        kind: reference.kind,
+        namespace: reference.namespace,
+        name: reference.name,
+        status,
+        drift,
+        fields,
+        message,
+    }
+}
+
+/// Paths at which a live object lacks or contradicts what was applied; what others added is no difference. At most twenty.
+pub fn differences(desired: &Value, live: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(fields) = desired.as_object() {
+        for (key, wanted) in fields {
+            // Status is the controllers' own, and the API server picks the version it answers in.
+            if !matches!(key.as_str(), "status" | "apiVersion" | "kind") {
+                compare(&format!(".{key}"), wanted, live.get(key).unwrap_or(&Value::Null), &mut found);
+            }
+        }
+    }
+    found.truncate(20);
+    found
+}
+
+fn compare(path: &str, wanted: &Value, live: &Value, found: &mut Vec<String>) {
+    match (wanted, live) {
+        (Value::Null, _) => {}
+        (Value::Object(wanted), live) => {
+            for (key, value) in wanted {
+                compare(&format!("{path}.{key}"), value, live.get(key).unwrap_or(&Value::Null), found);
+            }
+        }
+        (Value::Array(wanted), Value::Array(live)) => compare_lists(path, wanted, live, found),
+        // An empty list is the same as none.
+        (Value::Array(wanted), Value::Null) if wanted.is_empty() => {}
+        (wanted, live) if same_scalar(wanted, live) => {}
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// Lists of named things are compared by name, as server-side apply merges them; others item by item.
+fn compare_lists(path: &str, wanted: &[Value], live: &[Value], found: &mut Vec<String>) {
+    let key = ["name", "containerPort", "port", "mountPath", "ip"]
+        .into_iter()
+        .find(|key| !wanted.is_empty() && wanted.iter().chain(live).all(|item| item.get(key).is_some()));
+    if let Some(key) = key {
+        for item in wanted {
+            let id = item.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).unwrap_or_default();
+            let twin = live.iter().find(|other| other.get(key) == item.get(key));
+            compare(&format!("{path}[{id}]"), item, twin.unwrap_or(&Value::Null), found);
+        }
+        return;
+    }
+    if wanted.len() != live.len() {
+        found.push(path.to_owned());
+        return;
+    }
+    for (index, (wanted, live)) in wanted.iter().zip(live).enumerate() {
+        compare(&format!("{path}[{index}]"), wanted, live, found);
+    }
+}
+
+/// Scalars, with the spellings the API server normalises: quantities (`1000m` is `1`) and numbers given as text.
+fn same_scalar(wanted: &Value, live: &Value) -> bool {
+    if wanted == live {
+        return true;
+    }
+    let plain = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    };
+    match (plain(wanted), plain(live)) {
+        (Some(a), Some(b)) => a == b || quantity(&a).zip(quantity(&b)).is_some_and(|(a, b)| a == b),
+        // `false`, `""` and `0` are left out by the API server where they are the zero value.
+        (Some(a), None) if live.is_null() => matches!(a.as_str(), "" | "false" | "0"),
+        _ => false,
+    }
+}
+
+/// A Kubernetes quantity in thousandths (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>).
+fn quantity(text: &str) -> Option<i128> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let factor: i128 = match unit {
+        "m" => 1,
+        "" => 1000,
+        "k" => 1_000_000,
+        "M" => 1_000_000_000,
+        "G" => 1_000_000_000_000,
+        "Ki" => 1000 << 10,
+        "Mi" => 1000 << 20,
+        "Gi" => 1000 << 30,
+        "Ti" => 1000 << 40,
+        _ => return None,
+    };
+    digits.parse::<i128>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn instance() -> Value {
+        json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "flux-system"},
+            "status": {"inventory": {"entries": [
+                {"id": "flux-system_a__ConfigMap", "v": "v1"}, {"id": "flux-system_b__ConfigMap", "v": "v1"},
+                {"id": "flux-system_c_apps_Deployment", "v": "v1"}]}}})
+    }
+
+    #[test]
+    fn missing_drifted_and_unknown_entries_are_told_apart() {
+        let live = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"}, "data": {"k": "edited"}});
+        let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"}, "data": {"k": "v"}});
+        let rows = rows(&Snapshot::of_dump([live]), &instance(), Some(&[wanted]));
+        assert_eq!(rows[0].drift, Drift::Drifted);
+        assert_eq!(rows[0].fields, [".data.k"]);
+        assert_eq!((rows[1].drift, rows[1].status), (Drift::Missing, Status::NotFound));
+        assert_eq!((rows[2].drift, rows[2].status), (Drift::Unknown, Status::Unknown), "no Deployment in this dump");
+    }
+
+    #[test]
+    fn what_others_add_and_the_server_normalises_is_no_difference() {
+        let wanted = json!({"spec": {"replicas": 1, "containers": [{"name": "m", "cpu": "1000m", "args": ["a"]}], "empty": [], "off": false}});
+        let live = json!({"spec": {"replicas": 1, "paused": false,
+            "containers": [{"name": "x"}, {"name": "m", "cpu": "1", "args": ["a"], "more": 1}]}, "status": {}});
+        assert!(differences(&wanted, &live).is_empty());
+        let other = json!({"spec": {"replicas": 3, "containers": [{"name": "m", "cpu": "1", "args": ["a", "b"]}]}});
+        assert_eq!(differences(&wanted, &other), [".spec.replicas", ".spec.containers[m].args"]);
+    }
+}

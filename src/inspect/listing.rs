@@ -1,0 +1,230 @@
+//! The form every list takes on its way to a terminal: typed cells, so that table, JSON, sorting and filters share one value.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One column of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Upper-case heading.
+    pub name: &'static str,
+    /// Shown only with `-o wide`.
+    pub wide: bool,
+    /// Shown only when objects of several namespaces are listed.
+    pub namespace: bool,
+}
+
+impl Column {
+    pub const fn new(name: &'static str) -> Self {
+        Column { name, wide: false, namespace: false }
+    }
+    pub const fn wide(name: &'static str) -> Self {
+        Column { wide: true, ..Column::new(name) }
+    }
+    pub const NAMESPACE: Column = Column { namespace: true, ..Column::new("NAMESPACE") };
+}
+
+/// One value of a row; how it is shown is the printer's business, how it sorts is not.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Nothing there: `<none>`.
+    Absent,
+    /// Not known (yet): `Unknown`.
+    Unknown,
+    Text(String),
+    /// A revision or digest; the first to be shortened on a narrow terminal.
+    Revision(String),
+    /// Free text of others; the last to be cut.
+    Message(String),
+    Count(i64),
+    /// `ready/desired`.
+    Share(i64, i64),
+    /// A moment, shown as the time since then.
+    Since(Timestamp),
+}
+
+impl Cell {
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.is_empty() { Cell::Absent } else { Cell::Text(text) }
+    }
+    pub fn some_text(text: Option<&str>) -> Self {
+        text.map_or(Cell::Absent, Cell::text)
+    }
+    pub fn revision(text: Option<&str>) -> Self {
+        text.filter(|t| !t.is_empty()).map_or(Cell::Absent, |t| Cell::Revision(t.into()))
+    }
+    pub fn since(moment: Option<Timestamp>) -> Self {
+        moment.map_or(Cell::Unknown, Cell::Since)
+    }
+    pub fn message(text: &str) -> Self {
+        if text.is_empty() { Cell::Absent } else { Cell::Message(text.into()) }
+    }
+
+    /// The text in full, without anything shortened.
+    pub fn full(&self, now: Timestamp) -> String {
+        match self {
+            Cell::Absent => "<none>".into(),
+            Cell::Unknown => "Unknown".into(),
+            Cell::Text(text) | Cell::Revision(text) => text.clone(),
+            Cell::Message(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Cell::Count(count) => count.to_string(),
+            Cell::Share(ready, desired) => format!("{ready}/{desired}"),
+            Cell::Since(moment) => short_age(*moment, now),
+        }
+    }
+
+    /// Orders cells of one column: numbers by value, moments by age (youngest first), the rest by text; absent comes last.
+    pub fn order(&self, other: &Self) -> Ordering {
+        let rank = |cell: &Cell| u8::from(matches!(cell, Cell::Absent | Cell::Unknown));
+        match (self, other) {
+            (Cell::Count(a), Cell::Count(b)) => a.cmp(b),
+            (Cell::Share(a, b), Cell::Share(c, d)) => (a, b).cmp(&(c, d)),
+            (Cell::Since(a), Cell::Since(b)) => b.cmp(a),
+            (
+                Cell::Text(a) | Cell::Revision(a) | Cell::Message(a),
+                Cell::Text(b) | Cell::Revision(b) | Cell::Message(b),
+            ) => a.cmp(b),
+            _ => rank(self).cmp(&rank(other)),
+        }
+    }
+}
+
+/// The time between two moments as kubectl writes it: the two largest units while they tell something (`5m`, `3h20m`, `45d`).
+///
+/// Future moments (a clock that is off) count as now.
+pub fn short_age(moment: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let pair = |large: i64, unit: char, small: i64, small_unit: char| {
+        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
+    };
+    match () {
+        () if seconds < 120 => format!("{seconds}s"),
+        () if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
+        () if hours < 3 => format!("{minutes}m"),
+        () if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
+        () if hours < 48 => format!("{hours}h"),
+        () if days < 8 => pair(days, 'd', hours % 24, 'h'),
+        () if days < 730 => format!("{days}d"),
+        () => pair(days / 365, 'y', days % 365, 'd'),
+    }
+}
+
+/// One line of a list with everything the printer may be asked for.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub cells: Vec<Cell>,
+    /// What JSON, YAML, JSONPath and custom columns read: a real object, or the row's own view.
+    pub value: Value,
+    /// `kind.group/name` for `-o name`.
+    pub name: String,
+    pub namespace: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    /// `True`, `False`, `Unknown` or `Suspended`, where the thing has a readiness.
+    pub ready: Option<String>,
+}
+
+/// A list: its columns, and its items in order.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// `kind` of the JSON list: `List` for real objects, else the view's name with `List` appended.
+    pub kind: &'static str,
+    pub columns: Vec<Column>,
+    pub items: Vec<Item>,
+}
+
+/// A row of a list that is a view of its own, not a Kubernetes object.
+pub trait Row: Serialize {
+    /// `kind` of the JSON list.
+    const LIST_KIND: &'static str;
+    const COLUMNS: &'static [Column];
+    /// One cell per column.
+    fn cells(&self) -> Vec<Cell>;
+    /// What `-o name` prints.
+    fn name(&self) -> String;
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+    fn ready(&self) -> Option<&str> {
+        None
+    }
+    fn labels(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+}
+
+/// Turns rows into a list.
+///
+/// A row that cannot be serialised (none of ours) becomes `null`.
+pub fn listing<R: Row>(rows: &[R]) -> Listing {
+    let items = rows.iter().map(item).collect();
+    Listing { kind: R::LIST_KIND, columns: R::COLUMNS.to_vec(), items }
+}
+
+pub fn item<R: Row>(row: &R) -> Item {
+    Item {
+        cells: row.cells(),
+        value: serde_json::to_value(row).unwrap_or_default(),
+        name: row.name(),
+        namespace: row.namespace().map(Into::into),
+        labels: row.labels(),
+        ready: row.ready().map(Into::into),
+    }
+}
+
+impl Listing {
+    /// Index of the column a person means: any case; spaces, `-` and `_` alike.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let plain = |text: &str| -> String {
+            text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+        };
+        self.columns.iter().position(|c| plain(c.name) == plain(name))
+    }
+
+    pub fn column_names(&self) -> Vec<&'static str> {
+        self.columns.iter().map(|c| c.name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_read_as_kubectl_writes_them() {
+        let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
+        let cases = [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (190, "3m10s"),
+            (600, "10m"),
+            (7200, "120m"),
+            (3 * 3600, "3h"),
+            (4 * 3600 + 1200, "4h20m"),
+            (9 * 3600, "9h"),
+            (2 * 86_400, "2d"),
+            (3 * 86_400 + 7200, "3d2h"),
+            (45 * 86_400, "45d"),
+            (800 * 86_400, "2y70d"),
+            (-5, "0s"),
+        ];
+        for (seconds, expected) in cases {
+            let moment = Timestamp::from_second(now.as_second() - seconds).unwrap();
+            assert_eq!(short_age(moment, now), expected, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn cells_sort_by_value_and_absent_ones_last() {
+        assert_eq!(Cell::Count(9).order(&Cell::Count(10)), Ordering::Less);
+        assert_eq!(Cell::Absent.order(&Cell::Text("z".into())), Ordering::Greater);
+        let (old, young) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(9).unwrap());
+        assert_eq!(Cell::Since(young).order(&Cell::Since(old)), Ordering::Less);
+    }
+}

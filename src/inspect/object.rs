@@ -1,0 +1,214 @@
+//! Reading single facts out of an object without knowing its type.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::well_known;
+
+/// Names one object: group and kind, namespace unless cluster-scoped, name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// API group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl ObjectRef {
+    pub fn new(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
+        ObjectRef { group: group.into(), kind: kind.into(), namespace: namespace.map(Into::into), name: name.into() }
+    }
+
+    /// The name of an object as it stands in its own metadata.
+    pub fn of(object: &Value) -> Self {
+        ObjectRef::new(group(object), kind(object), namespace(object), name(object))
+    }
+
+    /// Reads an inventory entry's `<namespace>_<name>_<group>_<kind>`; `__` in a name stands for the colon of RBAC names.
+    pub fn from_inventory_id(id: &str) -> Option<Self> {
+        let (namespace, rest) = id.split_once('_')?;
+        let (rest, kind) = rest.rsplit_once('_')?;
+        let (name, group) = rest.rsplit_once('_')?;
+        let namespace = Some(namespace).filter(|n| !n.is_empty());
+        Some(ObjectRef::new(group, kind, namespace, &name.replace("__", ":")))
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{}/{namespace}/{}", self.kind, self.name),
+            None => write!(f, "{}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// The text at a JSON pointer, or empty.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The text at a JSON pointer unless it is absent or empty.
+pub fn some_text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    Some(text(object, pointer)).filter(|t| !t.is_empty())
+}
+
+/// The whole number at a JSON pointer.
+pub fn number(object: &Value, pointer: &str) -> Option<i64> {
+    object.pointer(pointer).and_then(Value::as_i64)
+}
+
+/// The list at a JSON pointer, or an empty one.
+pub fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub fn kind(object: &Value) -> &str {
+    text(object, "/kind")
+}
+
+/// The API group of `apiVersion`; empty for the core group.
+pub fn group(object: &Value) -> &str {
+    text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The version of `apiVersion` without the group.
+pub fn version(object: &Value) -> &str {
+    let api_version = text(object, "/apiVersion");
+    api_version.split_once('/').map_or(api_version, |(_, version)| version)
+}
+
+pub fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+pub fn namespace(object: &Value) -> Option<&str> {
+    some_text(object, "/metadata/namespace")
+}
+
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(key)?.as_str()
+}
+
+pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("annotations")?.get(key)?.as_str()
+}
+
+/// The RFC 3339 time at a JSON pointer.
+pub fn time(object: &Value, pointer: &str) -> Option<Timestamp> {
+    text(object, pointer).parse().ok()
+}
+
+pub fn created(object: &Value) -> Option<Timestamp> {
+    time(object, "/metadata/creationTimestamp")
+}
+
+/// One entry of `status.conditions`.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition<'a>(&'a Value);
+
+impl<'a> Condition<'a> {
+    pub fn status(self) -> &'a str {
+        text(self.0, "/status")
+    }
+    pub fn reason(self) -> &'a str {
+        text(self.0, "/reason")
+    }
+    /// The message without the newline some controllers end it with.
+    pub fn message(self) -> &'a str {
+        text(self.0, "/message").trim()
+    }
+    pub fn changed(self) -> Option<Timestamp> {
+        time(self.0, "/lastTransitionTime")
+    }
+    pub fn observed_generation(self) -> Option<i64> {
+        number(self.0, "/observedGeneration")
+    }
+    pub fn is_true(self) -> bool {
+        self.status() == "True"
+    }
+    pub fn is_false(self) -> bool {
+        self.status() == "False"
+    }
+}
+
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
+    items(object, "/status/conditions").iter().find(|c| text(c, "/type") == kind).map(Condition)
+}
+
+/// Whether reconciling is switched off: the operator's label or annotation says `disabled`, or `spec.suspend` is set.
+pub fn is_suspended(object: &Value) -> bool {
+    let disabled = |value: Option<&str>| value.is_some_and(|v| v.eq_ignore_ascii_case(well_known::DISABLED));
+    disabled(annotation(object, well_known::RECONCILE_ANNOTATION))
+        || disabled(label(object, well_known::RECONCILE_ANNOTATION))
+        || object.pointer("/spec/suspend").and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Whether the object's `status.conditions` speak of the generation that is stored.
+pub fn is_observed(object: &Value) -> bool {
+    let generation = number(object, "/metadata/generation");
+    let observed = condition(object, well_known::condition::READY)
+        .and_then(Condition::observed_generation)
+        .or_else(|| number(object, "/status/observedGeneration"));
+    match (generation, observed) {
+        (Some(generation), Some(observed)) => generation == observed,
+        // A status without generation cannot be compared; dumps of older kinds have none.
+        _ => true,
+    }
+}
+
+/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others.
+pub fn ready_word(object: &Value) -> &str {
+    if is_suspended(object) {
+        return "Suspended";
+    }
+    condition(object, well_known::condition::READY).map_or("Unknown", |c| c.status())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn inventory_ids_are_read_back() {
+        let read = |id| ObjectRef::from_inventory_id(id).map(|r| r.to_string());
+        assert_eq!(
+            read("flux-system_helm-controller_apps_Deployment").unwrap(),
+            "Deployment/flux-system/helm-controller"
+        );
+        assert_eq!(read("_flux-system__Namespace").unwrap(), "Namespace/flux-system");
+        let role = ObjectRef::from_inventory_id("_system__a_rbac.authorization.k8s.io_ClusterRole").unwrap();
+        assert_eq!((role.name.as_str(), role.group.as_str()), ("system:a", "rbac.authorization.k8s.io"));
+        assert_eq!(read("nonsense"), None);
+    }
+
+    #[test]
+    fn suspension_wins_over_the_condition_and_no_condition_is_unknown() {
+        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        assert_eq!(ready_word(&ready), "True");
+        assert_eq!(ready_word(&json!({})), "Unknown");
+        let disabled = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "Disabled"}},
+            "status": ready["status"]});
+        assert_eq!(ready_word(&disabled), "Suspended");
+        assert_eq!(ready_word(&json!({"spec": {"suspend": true}})), "Suspended");
+    }
+
+    #[test]
+    fn a_status_of_another_generation_is_not_observed() {
+        let object = |observed: i64| {
+            json!({"metadata": {"generation": 2},
+                "status": {"conditions": [{"type": "Ready", "status": "True", "observedGeneration": observed}]}})
+        };
+        assert!(is_observed(&object(2)));
+        assert!(!is_observed(&object(1)));
+        assert!(is_observed(&json!({"metadata": {"generation": 2}})));
+    }
+}

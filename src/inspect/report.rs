@@ -1,0 +1,292 @@
+//! `stats` and `export report`: what a FluxReport says, computed from the objects themselves.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::components;
+use super::listing::{Cell, Column, Row};
+use super::object;
+use super::resources::FluxObject;
+use super::snapshot::Snapshot;
+use super::trace;
+use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
+use crate::api::kstatus;
+use crate::api::well_known::{self, condition::READY};
+
+/// Counts of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsRow {
+    pub api_version: String,
+    pub kind: String,
+    /// Objects that are not suspended.
+    pub running: usize,
+    /// Of those, the ones that report failure (waiting for a dependency is none).
+    pub failing: usize,
+    pub suspended: usize,
+    /// Bytes of the stored artifacts.
+    pub storage_bytes: u64,
+}
+
+impl Row for StatsRow {
+    const LIST_KIND: &'static str = "StatsList";
+    const COLUMNS: &'static [Column] = &[
+        Column::new("RECONCILERS"),
+        Column::new("RUNNING"),
+        Column::new("FAILING"),
+        Column::new("SUSPENDED"),
+        Column::new("STORAGE"),
+        Column::wide("VERSION"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        let count = |n: usize| Cell::Count(i64::try_from(n).unwrap_or(i64::MAX));
+        let storage = if self.storage_bytes == 0 { "-".into() } else { size_text(self.storage_bytes) };
+        vec![
+            Cell::text(&self.kind),
+            count(self.running),
+            count(self.failing),
+            count(self.suspended),
+            Cell::text(storage),
+            Cell::text(&self.api_version),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.kind.to_lowercase()
+    }
+    fn ready(&self) -> Option<&str> {
+        Some(if self.failing == 0 { "True" } else { "False" })
+    }
+}
+
+/// Bytes in binary units with one decimal (`4.2 MiB`).
+pub fn size_text(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    // Sizes of stored artifacts stay far below 2^53, where a float is exact.
+    #[allow(clippy::cast_precision_loss)]
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let unit_name = units.get(unit).copied().unwrap_or("B");
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {unit_name}") }
+}
+
+/// Adds one object to the counts of its kind.
+pub fn count(row: &mut StatsRow, object: &FluxObject) {
+    row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
+    if object.is_suspended() {
+        row.suspended += 1;
+        return;
+    }
+    row.running += 1;
+    let failing = object.condition(READY).is_some_and(|c| c.status == "False" && c.reason != "DependencyNotReady");
+    row.failing += usize::from(failing);
+}
+
+/// An empty row of a kind.
+pub fn empty_stats(kind: &FluxKind) -> StatsRow {
+    StatsRow {
+        api_version: kind.resource_type().api_version(),
+        kind: kind.kind.into(),
+        running: 0,
+        failing: 0,
+        suspended: 0,
+        storage_bytes: 0,
+    }
+}
+
+/// The counts of every kind that is installed, in the order of kinds; kinds without objects are left out unless `all`.
+pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<StatsRow> {
+    FLUX_KINDS
+        .iter()
+        .filter(|kind| kind.kind != "FluxReport")
+        .filter_map(|kind| {
+            let resource = kind.resource_type();
+            let mut row = empty_stats(kind);
+            let objects = snapshot.list(&resource, namespace);
+            if objects.is_empty() && (!all || snapshot.is_not_installed(&resource) || !snapshot.knows(&resource)) {
+                return None;
+            }
+            for object in objects {
+                count(&mut row, &FluxObject::of(object));
+            }
+            Some(row)
+        })
+        .collect()
+}
+
+/// Name of the CRD that tells whether Flux is installed.
+const FLUX_MARKER: &str = "gitrepositories.source.toolkit.fluxcd.io";
+
+/// A FluxReport as the operator would write it, without needing one.
+///
+/// `operator_version` is the version of the operator seen in the cluster, else of this program.
+pub fn report(snapshot: &Snapshot, namespace: &str, operator_version: &str, platform: &str) -> Value {
+    let mut spec = Map::new();
+    let version = snapshot.server_version();
+    let mut cluster = Map::new();
+    for (field, pointer) in [("serverVersion", "/gitVersion"), ("platform", "/platform")] {
+        if let Some(text) = version.and_then(|v| object::some_text(v, pointer)) {
+            cluster.insert(field.into(), text.into());
+        }
+    }
+    let nodes = snapshot.list(&NODE, None);
+    if snapshot.knows(&NODE) {
+        cluster.insert("nodes".into(), nodes.len().into());
+    }
+    spec.insert("cluster".into(), cluster.into());
+
+    let deployments = components::deployments(snapshot, Some(namespace));
+    let component = |deployment: &&Value| {
+        let health = kstatus::compute(deployment);
+        json!({
+            "image": object::text(deployment, "/spec/template/spec/containers/0/image"),
+            "name": object::name(deployment),
+            "ready": health.is_current(),
+            "status": format!("{} {}", health.status, health.message),
+        })
+    };
+    spec.insert("components".into(), deployments.iter().map(component).collect());
+    spec.insert("distribution".into(), distribution(snapshot, namespace));
+    spec.insert(
+        "operator".into(),
+        json!({"apiVersion": well_known::API_VERSION, "platform": platform, "version": operator_version}),
+    );
+    let mut reconcilers: Vec<_> = stats(snapshot, None, true);
+    reconcilers.sort_by(|a, b| (&a.api_version, &a.kind).cmp(&(&b.api_version, &b.kind)));
+    let reconcilers: Vec<Value> = reconcilers
+        .into_iter()
+        .map(|row| {
+            let mut stats = json!({"failing": row.failing, "running": row.running, "suspended": row.suspended});
+            if row.storage_bytes > 0 {
+                stats["totalSize"] = size_text(row.storage_bytes).into();
+            }
+            json!({"apiVersion": row.api_version, "kind": row.kind, "stats": stats})
+        })
+        .collect();
+    spec.insert("reconcilers".into(), reconcilers.into());
+    if let Some(sync) = sync(snapshot, namespace) {
+        spec.insert("sync".into(), sync);
+    }
+    json!({
+        "apiVersion": well_known::API_VERSION, "kind": "FluxReport",
+        "metadata": {"name": well_known::INSTANCE_NAME, "namespace": namespace}, "spec": spec,
+    })
+}
+
+fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
+    let entitlement = snapshot
+        .get(&SECRET, Some(namespace), "flux-operator-entitlement")
+        .filter(|secret| secret.pointer("/data/token").is_some())
+        .map_or("Unknown".to_owned(), |_| "Issued".to_owned());
+    let mut distribution = Map::new();
+    distribution.insert("entitlement".into(), entitlement.into());
+    match snapshot.get(&CRD, None, FLUX_MARKER) {
+        Some(marker) => {
+            let managed_by = object::label(marker, well_known::MANAGED_BY_LABEL).or_else(|| {
+                object::label(marker, &format!("{}/name", kinds::KUSTOMIZE_GROUP)).map(|_| "flux bootstrap")
+            });
+            if let Some(managed_by) = managed_by {
+                distribution.insert("managedBy".into(), managed_by.into());
+            }
+            distribution.insert("status".into(), "Installed".into());
+            if let Some(version) = object::label(marker, well_known::VERSION_LABEL) {
+                distribution.insert("version".into(), version.into());
+            }
+        }
+        None => {
+            let known = snapshot.knows(&CRD);
+            distribution.insert("status".into(), if known { "Not Installed" } else { "Unknown" }.into());
+        }
+    }
+    distribution.into()
+}
+
+/// The sync of the instance: its Kustomization and source.
+fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
+    let instance = kinds::of(well_known::GROUP, "FluxInstance")?.resource_type();
+    let instance = snapshot.get(&instance, Some(namespace), well_known::INSTANCE_NAME);
+    let name = instance.and_then(|i| object::some_text(i, "/spec/sync/name")).unwrap_or(namespace);
+    let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
+    let kustomization = snapshot.get(&resource, Some(namespace), name)?;
+    let sources = trace::sources(snapshot, kustomization).unwrap_or_default();
+    let source = sources.first();
+    let condition = object::condition(kustomization, READY);
+    let source_failing = source.is_some_and(|s| s.ready.as_deref() == Some("False"))
+        || source
+            .and_then(|s| snapshot.get_ref(&s.object, "v1"))
+            .and_then(|s| object::condition(s, READY))
+            .is_some_and(object::Condition::is_false);
+    let mut status = condition.map_or("not initialized", |c| c.message()).to_owned();
+    if object::is_suspended(kustomization) {
+        status = format!("Suspended {status}");
+    }
+    if let Some(source) = source.filter(|_| source_failing) {
+        status = format!("{status}\n{}", source.message);
+    }
+    let mut sync = json!({
+        "id": format!("kustomization/{name}"),
+        "path": object::text(kustomization, "/spec/path"),
+        "ready": condition.is_some_and(|c| !c.is_false()) && !source_failing,
+    });
+    if let Some(url) = source.and_then(|s| s.url.as_deref()) {
+        sync["source"] = url.into();
+    }
+    sync["status"] = status.into();
+    Some(sync)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(name: &str, extra: Value) -> Value {
+        let mut object = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": name, "namespace": "fs"}});
+        for (key, value) in extra.as_object().unwrap() {
+            object[key] = value.clone();
+        }
+        object
+    }
+
+    fn conditions(status: &str, reason: &str) -> Value {
+        json!({"conditions": [{"type": "Ready", "status": status, "reason": reason, "message": "auth failed"}], "artifact": {"revision": "r", "size": 2_202_010}})
+    }
+
+    #[test]
+    fn waiting_and_suspended_objects_are_not_failing() {
+        let snapshot = Snapshot::of_dump([
+            git("ok", json!({"status": conditions("True", "Succeeded")})),
+            git("bad", json!({"status": conditions("False", "GitOperationFailed")})),
+            git("waits", json!({"status": conditions("False", "DependencyNotReady")})),
+            git("new", json!({})),
+            git("off", json!({"spec": {"suspend": true}, "status": conditions("False", "X")})),
+        ]);
+        let rows = stats(&snapshot, None, false);
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].running, rows[0].failing, rows[0].suspended), (4, 1, 1));
+        assert_eq!(size_text(rows[0].storage_bytes), "8.4 MiB");
+    }
+
+    #[test]
+    fn a_report_says_what_is_installed_and_how_the_sync_does() {
+        let snapshot = Snapshot::of_dump([
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": FLUX_MARKER,
+                "labels": {"app.kubernetes.io/version": "v2.9.4", "app.kubernetes.io/managed-by": "flux-operator"}}}),
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "fs", "namespace": "fs"},
+                "spec": {"path": "clusters/a", "sourceRef": {"kind": "GitRepository", "name": "fs"}},
+                "status": {"conditions": [{"type": "Ready", "status": "True", "message": "Applied revision: main@sha1:abc"}]}}),
+            git("fs", json!({"spec": {"url": "https://example.com/fleet.git"}, "status": conditions("False", "X")})),
+        ]);
+        let report = report(&snapshot, "fs", "1.0.0", "linux/amd64");
+        assert_eq!(report["spec"]["distribution"]["version"], "v2.9.4");
+        assert_eq!(report["spec"]["distribution"]["managedBy"], "flux-operator");
+        assert_eq!(report["spec"]["sync"]["ready"], false);
+        assert_eq!(report["spec"]["sync"]["status"], "Applied revision: main@sha1:abc\nauth failed");
+        assert_eq!(report["spec"]["sync"]["source"], "https://example.com/fleet.git");
+    }
+}

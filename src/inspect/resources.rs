@@ -1,0 +1,362 @@
+//! `get resources`: one row per Flux object of any kind, from the few fields the row needs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::listing::{Cell, Column, Row};
+use super::snapshot::Snapshot;
+use crate::api::kinds::FluxKind;
+use crate::api::well_known;
+
+/// The part of a Flux object that rows, counts and reports read; reading a page of objects as this keeps nothing else in
+/// memory.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FluxObject {
+    pub metadata: Metadata,
+    pub spec: Spec,
+    pub status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata {
+    pub name: String,
+    pub namespace: String,
+    pub creation_timestamp: Option<Timestamp>,
+    pub labels: Option<BTreeMap<String, String>>,
+    pub annotations: Option<Switch>,
+}
+
+/// The one annotation that says something about reconciling.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Switch {
+    #[serde(rename = "fluxcd.controlplane.io/reconcile")]
+    pub reconcile: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec {
+    #[serde(deserialize_with = "lenient")]
+    pub suspend: bool,
+    #[serde(deserialize_with = "lenient")]
+    pub url: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub endpoint: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub bucket_name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub image: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub source_ref: Option<Reference>,
+    #[serde(deserialize_with = "lenient")]
+    pub chart_ref: Option<Reference>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    pub kind: String,
+    pub name: String,
+    pub namespace: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Status {
+    #[serde(deserialize_with = "lenient")]
+    pub conditions: Option<Vec<StatusCondition>>,
+    #[serde(deserialize_with = "lenient")]
+    pub artifact: Option<Artifact>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_applied_revision: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_attempted_revision: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub history: Option<Vec<Release>>,
+    #[serde(deserialize_with = "lenient")]
+    pub latest_ref: Option<Image>,
+    #[serde(deserialize_with = "lenient")]
+    pub latest_image: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_push_commit: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub canonical_image_name: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusCondition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    #[serde(deserialize_with = "lenient")]
+    pub last_transition_time: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Artifact {
+    pub revision: String,
+    #[serde(deserialize_with = "lenient")]
+    pub size: Option<u64>,
+}
+
+/// An entry of a HelmRelease's history.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Release {
+    #[serde(deserialize_with = "lenient")]
+    pub chart_version: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Image {
+    pub name: String,
+    pub tag: String,
+}
+
+/// Takes a field whose type is not the expected one as absent: a list must not fail for one odd object.
+fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Lenient<T> {
+        Expected(T),
+        Other(serde::de::IgnoredAny),
+    }
+    Ok(match Lenient::deserialize(deserializer)? {
+        Lenient::Expected(value) => value,
+        Lenient::Other(_) => T::default(),
+    })
+}
+
+impl FluxObject {
+    /// Reads the fields out of a whole object; what does not fit is taken as absent.
+    pub fn of(object: &Value) -> Self {
+        FluxObject::deserialize(object).unwrap_or_else(|_| FluxObject {
+            metadata: Metadata {
+                name: super::object::name(object).into(),
+                namespace: super::object::namespace(object).unwrap_or_default().into(),
+                ..Metadata::default()
+            },
+            ..FluxObject::default()
+        })
+    }
+
+    pub fn condition(&self, kind: &str) -> Option<&StatusCondition> {
+        self.status.conditions.iter().flatten().find(|c| c.kind == kind)
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        let disabled = |text: Option<&String>| text.is_some_and(|v| v.eq_ignore_ascii_case(well_known::DISABLED));
+        self.spec.suspend
+            || disabled(self.metadata.annotations.as_ref().and_then(|a| a.reconcile.as_ref()))
+            || disabled(self.metadata.labels.as_ref().and_then(|l| l.get(well_known::RECONCILE_ANNOTATION)))
+    }
+
+    /// The revision this object stands at: of its artifact, of what it applied, of its release or of its image.
+    fn revision(&self) -> Option<String> {
+        let status = &self.status;
+        let artifact = status.artifact.as_ref().map(|a| a.revision.clone());
+        let release = || status.history.iter().flatten().next().and_then(|r| r.chart_version.clone());
+        let image = || status.latest_ref.as_ref().map(|i| format!("{}:{}", i.name, i.tag));
+        artifact
+            .filter(|r| !r.is_empty())
+            .or_else(|| status.last_applied_revision.clone())
+            .or_else(release)
+            .or_else(image)
+            .or_else(|| status.latest_image.clone())
+            .or_else(|| status.last_push_commit.clone())
+            .or_else(|| status.last_attempted_revision.clone())
+    }
+
+    /// Where the object's content comes from: an address, a bucket, or another object.
+    fn source(&self) -> Option<String> {
+        let spec = &self.spec;
+        let bucket = || Some(format!("{}/{}", spec.endpoint.as_ref()?, spec.bucket_name.as_ref()?));
+        let reference = || {
+            let reference = spec.source_ref.as_ref().or(spec.chart_ref.as_ref())?;
+            Some(match &reference.namespace {
+                Some(namespace) => format!("{}/{namespace}/{}", reference.kind, reference.name),
+                None => format!("{}/{}", reference.kind, reference.name),
+            })
+        };
+        spec.url.clone().or_else(bucket).or_else(|| spec.image.clone()).or_else(reference)
+    }
+}
+
+/// One Flux object as a list shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceRow {
+    pub kind: &'static str,
+    pub namespace: String,
+    pub name: String,
+    /// `True`, `False`, `Unknown` or `Suspended`.
+    pub ready: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// When readiness last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_reconciled: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub created: Option<Timestamp>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub group: &'static str,
+    #[serde(skip)]
+    pub plural: &'static str,
+}
+
+impl ResourceRow {
+    pub fn new(kind: &'static FluxKind, object: FluxObject) -> Self {
+        let ready = object.condition(well_known::condition::READY).cloned();
+        // A Provider or Alert has no status at all: it is a configuration, not something that becomes ready.
+        let has_status = kind.reconcilable || object.status.conditions.is_some();
+        let (status, message) = match (&ready, object.is_suspended()) {
+            (Some(ready), true) => ("Suspended".to_owned(), ready.message.clone()),
+            (None, true) => ("Suspended".to_owned(), String::new()),
+            (Some(ready), false) => (ready.status.clone(), ready.message.clone()),
+            (None, false) if has_status => ("Unknown".to_owned(), "Not initialized".to_owned()),
+            (None, false) => ("True".to_owned(), String::new()),
+        };
+        ResourceRow {
+            kind: kind.kind,
+            ready: status,
+            reason: ready.as_ref().map(|c| c.reason.clone()).unwrap_or_default(),
+            revision: object.revision(),
+            last_reconciled: ready.as_ref().and_then(|c| c.last_transition_time),
+            source: object.source(),
+            created: object.metadata.creation_timestamp,
+            message: message.trim().to_owned(),
+            labels: object.metadata.labels.unwrap_or_default(),
+            namespace: object.metadata.namespace,
+            name: object.metadata.name,
+            group: kind.group,
+            plural: kind.plural,
+        }
+    }
+}
+
+impl Row for ResourceRow {
+    const LIST_KIND: &'static str = "List";
+    const COLUMNS: &'static [Column] = &[
+        Column::NAMESPACE,
+        Column::new("KIND"),
+        Column::new("NAME"),
+        Column::new("READY"),
+        Column::new("LAST RECONCILED"),
+        Column::new("REVISION"),
+        Column::wide("REASON"),
+        Column::wide("SOURCE"),
+        Column::wide("AGE"),
+        Column::new("MESSAGE"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(&self.namespace),
+            Cell::text(self.kind),
+            Cell::text(&self.name),
+            Cell::text(&self.ready),
+            self.last_reconciled.map_or(Cell::Absent, Cell::Since),
+            Cell::revision(self.revision.as_deref()),
+            Cell::text(&self.reason),
+            Cell::some_text(self.source.as_deref()),
+            Cell::since(self.created),
+            Cell::message(&self.message),
+        ]
+    }
+
+    fn name(&self) -> String {
+        // As kubectl: singular kind, group, name.
+        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
+    }
+    fn namespace(&self) -> Option<&str> {
+        Some(&self.namespace)
+    }
+    fn ready(&self) -> Option<&str> {
+        Some(&self.ready)
+    }
+    fn labels(&self) -> BTreeMap<String, String> {
+        self.labels.clone()
+    }
+}
+
+/// The rows of one kind, by namespace and name.
+pub fn rows(snapshot: &Snapshot, kind: &'static FluxKind, namespace: Option<&str>) -> Vec<ResourceRow> {
+    let objects = snapshot.list(&kind.resource_type(), namespace);
+    objects.into_iter().map(|object| ResourceRow::new(kind, FluxObject::of(object))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::kinds;
+    use serde_json::json;
+
+    fn row(kind: &str, object: Value) -> ResourceRow {
+        ResourceRow::new(kinds::find(kind).unwrap(), FluxObject::of(&object))
+    }
+
+    #[test]
+    fn a_row_says_ready_revision_and_message() {
+        let row = row(
+            "gitrepo",
+            json!({"metadata": {"name": "a", "namespace": "apps", "labels": {"team": "x"}},
+                "spec": {"url": "https://example.com/a"},
+                "status": {"artifact": {"revision": "main@sha1:abc", "size": 1},
+                    "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed",
+                        "message": "no\n", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+        );
+        assert_eq!((row.ready.as_str(), row.message.as_str()), ("False", "no"));
+        assert_eq!(row.revision.as_deref(), Some("main@sha1:abc"));
+        assert_eq!(row.source.as_deref(), Some("https://example.com/a"));
+        assert!(row.last_reconciled.is_some());
+        assert_eq!(Row::name(&row), "gitrepository.source.toolkit.fluxcd.io/a");
+    }
+
+    #[test]
+    fn kinds_without_status_are_ready_and_others_not_initialized() {
+        assert_eq!(row("provider", json!({"metadata": {"name": "p"}})).ready, "True");
+        let ks = row("ks", json!({"metadata": {"name": "p"}}));
+        assert_eq!((ks.ready.as_str(), ks.message.as_str()), ("Unknown", "Not initialized"));
+    }
+
+    #[test]
+    fn suspension_is_shown_with_the_last_message() {
+        let row = row(
+            "ks",
+            json!({"metadata": {"name": "p"}, "spec": {"suspend": true},
+                "status": {"conditions": [{"type": "Ready", "status": "True", "message": "Applied"}]}}),
+        );
+        assert_eq!((row.ready.as_str(), row.message.as_str()), ("Suspended", "Applied"));
+    }
+
+    #[test]
+    fn an_object_of_odd_types_still_makes_a_row() {
+        let row = row(
+            "ks",
+            json!({"metadata": {"name": "p"}, "spec": {"suspend": "yes", "url": 3},
+                "status": {"conditions": "none", "history": {"a": 1}, "artifact": []}}),
+        );
+        assert_eq!((row.name.as_str(), row.ready.as_str()), ("p", "Unknown"));
+    }
+}

@@ -1,0 +1,260 @@
+//! `trace KIND/NAME`: from any object to what manages it, and from there to the source its content came from.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::object::{self, ObjectRef};
+use super::snapshot::Snapshot;
+use crate::api::kinds;
+use crate::api::well_known::{self, condition::READY};
+
+/// One object on the way from the traced object to its origin.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceStep {
+    /// `object`, `managed by` or `source`.
+    pub role: String,
+    pub object: ObjectRef,
+    /// Whether it exists; the rest is empty when not.
+    pub found: bool,
+    /// `True`, `False`, `Unknown` or `Suspended`; absent for things without readiness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_reconciled: Option<Timestamp>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// The way from an object to its origin, nearest first.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trace {
+    pub object: ObjectRef,
+    /// Whether anything of Flux manages the object.
+    pub managed: bool,
+    pub steps: Vec<TraceStep>,
+}
+
+/// A chain longer than this is a cycle of owners.
+const MAX_STEPS: usize = 16;
+
+/// Follows owner labels, owner references and source references up from an object.
+pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
+    let mut steps = vec![step("object", object)];
+    let mut current = object;
+    let mut managed = kinds::of(object::group(object), object::kind(object)).is_some();
+    while steps.len() < MAX_STEPS
+        && let Some((reference, version)) = manager(current)
+        && steps.iter().all(|s| s.object != reference)
+    {
+        managed |= kinds::of(&reference.group, &reference.kind).is_some();
+        match snapshot.get_ref(&reference, version.as_deref().unwrap_or("v1")) {
+            Some(owner) => {
+                steps.push(step("managed by", owner));
+                // A reconciler's own source explains its content better than who applied the reconciler does.
+                if let Some(sources) = sources(snapshot, owner) {
+                    steps.extend(sources);
+                    break;
+                }
+                current = owner;
+            }
+            None => {
+                steps.push(missing("managed by", reference));
+                break;
+            }
+        }
+    }
+    if steps.len() == 1
+        && let Some(sources) = sources(snapshot, object)
+    {
+        steps.extend(sources);
+    }
+    Trace { object: ObjectRef::of(object), managed, steps }
+}
+
+/// What manages an object: by Flux's owner labels, in a fixed order, else by its controlling owner reference.
+fn manager(object: &Value) -> Option<(ObjectRef, Option<String>)> {
+    let by_label = |group: &str, kind: &str| {
+        let name = object::label(object, &format!("{group}/name"))?;
+        let namespace = object::label(object, &format!("{group}/namespace"))?;
+        Some((ObjectRef::new(group, kind, Some(namespace), name), None))
+    };
+    let resource_set = || {
+        let group = "resourceset.fluxcd.controlplane.io";
+        let name = object::label(object, &format!("{group}/name"))?;
+        let namespace = object::label(object, &format!("{group}/namespace"))?;
+        Some((ObjectRef::new(well_known::GROUP, "ResourceSet", Some(namespace), name), None))
+    };
+    let owner = || {
+        let owners = object::items(object, "/metadata/ownerReferences");
+        let owner = owners
+            .iter()
+            .find(|o| o.get("controller").and_then(Value::as_bool).unwrap_or(false))
+            .or_else(|| owners.first())?;
+        let reference = ObjectRef::new(
+            object::group(owner),
+            object::kind(owner),
+            object::namespace(object),
+            object::text(owner, "/name"),
+        );
+        Some((reference, Some(object::version(owner).to_owned())))
+    };
+    by_label(kinds::KUSTOMIZE_GROUP, "Kustomization")
+        .or_else(|| by_label(kinds::HELM_GROUP, "HelmRelease"))
+        .or_else(resource_set)
+        .or_else(|| by_label(well_known::GROUP, "FluxInstance"))
+        .or_else(owner)
+}
+
+/// The sources a reconciler takes its content from, nearest first; `None` when it has no source.
+pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>> {
+    let mut steps: Vec<TraceStep> = Vec::new();
+    let mut reference = source_of(reconciler)?;
+    while steps.len() < MAX_STEPS && steps.iter().all(|s| s.object != reference) {
+        match snapshot.get_ref(&reference, "v1") {
+            Some(source) => {
+                steps.push(step("source", source));
+                match source_of(source) {
+                    Some(next) => reference = next,
+                    None => break,
+                }
+            }
+            None => {
+                steps.push(missing("source", reference));
+                break;
+            }
+        }
+    }
+    Some(steps)
+}
+
+/// The source an object refers to.
+pub fn source_of(object: &Value) -> Option<ObjectRef> {
+    let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
+        .into_iter()
+        .find_map(|pointer| object.pointer(pointer).filter(|r| object::some_text(r, "/name").is_some()))?;
+    let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
+    let kind = object::text(reference, "/kind");
+    let group = if kind == "ArtifactGenerator" { kinds::SOURCE_EXTENSIONS_GROUP } else { kinds::SOURCE_GROUP };
+    Some(ObjectRef::new(group, kind, namespace, object::text(reference, "/name")))
+}
+
+fn missing(role: &str, reference: ObjectRef) -> TraceStep {
+    TraceStep {
+        role: role.into(),
+        object: reference,
+        found: false,
+        ready: None,
+        revision: None,
+        path: None,
+        url: None,
+        origin_url: None,
+        origin_revision: None,
+        last_reconciled: None,
+        message: String::new(),
+    }
+}
+
+fn step(role: &str, object: &Value) -> TraceStep {
+    let ready = object::condition(object, READY);
+    let is_flux = kinds::of(object::group(object), object::kind(object)).is_some();
+    let revision = ["/status/lastAppliedRevision", "/status/artifact/revision", "/status/lastAttemptedRevision"]
+        .into_iter()
+        .find_map(|pointer| object::some_text(object, pointer));
+    let url = object::some_text(object, "/spec/url").map(str::to_owned).or_else(|| {
+        let endpoint = object::some_text(object, "/spec/endpoint")?;
+        Some(format!("{endpoint}/{}", object::text(object, "/spec/bucketName")))
+    });
+    let url = url.or_else(|| match object::kind(object) {
+        "ExternalArtifact" => object::some_text(object, "/status/artifact/url").map(Into::into),
+        _ => None,
+    });
+    let origin = |key: &str| object.pointer("/status/artifact/metadata")?.get(key)?.as_str().map(Into::into);
+    TraceStep {
+        role: role.into(),
+        object: ObjectRef::of(object),
+        found: true,
+        ready: is_flux.then(|| object::ready_word(object).to_owned()),
+        revision: revision.map(Into::into),
+        path: object::some_text(object, "/spec/path").map(Into::into),
+        url,
+        origin_url: origin("org.opencontainers.image.source"),
+        origin_revision: origin("org.opencontainers.image.revision"),
+        last_reconciled: ready.and_then(|c| c.changed()),
+        message: ready.map_or("", |c| c.message()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn ready(message: &str) -> Value {
+        json!([{"type": "Ready", "status": "True", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+    }
+
+    fn dump() -> Snapshot {
+        Snapshot::of_dump([
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1", "namespace": "apps",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": true}]}}),
+            json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": "apps",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": true}]}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "apps", "labels": {
+                "kustomize.toolkit.fluxcd.io/name": "web", "kustomize.toolkit.fluxcd.io/namespace": "fs"}}}),
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "web", "namespace": "fs"},
+                "spec": {"path": "./web", "sourceRef": {"kind": "OCIRepository", "name": "src"}},
+                "status": {"lastAppliedRevision": "latest@sha256:abc", "conditions": ready("Applied")}}),
+            json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "OCIRepository", "metadata": {"name": "src", "namespace": "fs"},
+                "spec": {"url": "oci://r/x"}, "status": {"conditions": ready("stored"), "artifact": {"revision": "latest@sha256:abc",
+                    "metadata": {"org.opencontainers.image.source": "https://g/x", "org.opencontainers.image.revision": "main@sha1:1"}}}}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "foreign", "namespace": "apps"}}),
+        ])
+    }
+
+    #[test]
+    fn a_pod_is_traced_through_its_owners_to_the_source() {
+        let snapshot = dump();
+        let pod = snapshot.get(&kinds::POD, Some("apps"), "web-1").unwrap();
+        let trace = trace(&snapshot, pod);
+        assert!(trace.managed);
+        let way: Vec<_> = trace.steps.iter().map(|s| s.object.to_string()).collect();
+        assert_eq!(
+            way,
+            [
+                "Pod/apps/web-1",
+                "ReplicaSet/apps/web",
+                "Deployment/apps/web",
+                "Kustomization/fs/web",
+                "OCIRepository/fs/src"
+            ]
+        );
+        let source = trace.steps.last().unwrap();
+        assert_eq!(source.url.as_deref(), Some("oci://r/x"));
+        assert_eq!(source.origin_url.as_deref(), Some("https://g/x"));
+    }
+
+    #[test]
+    fn a_foreign_object_is_not_managed_and_a_missing_owner_is_said() {
+        let snapshot = dump();
+        assert!(!trace(&snapshot, snapshot.get(&kinds::CONFIG_MAP, Some("apps"), "foreign").unwrap()).managed);
+        let orphan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "apps", "labels": {
+            "helm.toolkit.fluxcd.io/name": "gone", "helm.toolkit.fluxcd.io/namespace": "fs"}}});
+        let trace = trace(&snapshot, &orphan);
+        assert!(!trace.steps[1].found);
+        assert_eq!(trace.steps[1].object.to_string(), "HelmRelease/fs/gone");
+    }
+}

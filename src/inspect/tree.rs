@@ -1,0 +1,244 @@
+//! `tree instance|kustomization|helmrelease`: what an object applied, what that applied, down to the pods.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::components;
+use super::inventory;
+use super::object::{self, ObjectRef};
+use super::snapshot::Snapshot;
+use crate::api::kinds;
+use crate::api::kstatus::{self, Status};
+use crate::api::well_known;
+
+/// One object with what hangs below it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeNode {
+    /// `None` for a heading, such as a stage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectRef>,
+    /// `Kind/namespace/name`, or the heading.
+    pub label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Why it is not `Current`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<TreeNode>,
+}
+
+impl TreeNode {
+    fn heading(label: impl Into<String>, children: Vec<TreeNode>) -> Self {
+        TreeNode { object: None, label: label.into(), status: None, message: String::new(), children }
+    }
+
+    fn of(snapshot: &Snapshot, reference: ObjectRef, version: &str, live: Option<&Value>) -> Self {
+        let (status, message) = match live {
+            Some(live) if object::is_suspended(live) => (Some(kstatus::compute(live).status), "suspended".to_owned()),
+            Some(live) => {
+                let health = kstatus::compute(live);
+                let message = if health.is_current() { String::new() } else { health.message };
+                (Some(health.status), message)
+            }
+            None => {
+                let known = snapshot
+                    .resource_type(&reference.group, version, &reference.kind)
+                    .is_some_and(|resource| snapshot.knows(&resource));
+                (Some(if known { Status::NotFound } else { Status::Unknown }), String::new())
+            }
+        };
+        TreeNode { label: reference.to_string(), object: Some(reference), status, message, children: vec![] }
+    }
+
+    /// Number of objects in the tree, headings not counted.
+    pub fn count(&self) -> usize {
+        usize::from(self.object.is_some()) + self.children.iter().map(TreeNode::count).sum::<usize>()
+    }
+
+    /// The tree as lines, with the status after the name where it is worth a word.
+    pub fn lines(&self) -> Vec<(String, Option<Status>)> {
+        let mut lines = vec![(self.line(), self.status)];
+        self.add_lines("", &mut lines);
+        lines
+    }
+
+    fn line(&self) -> String {
+        let status = match self.status {
+            None | Some(Status::Current) => String::new(),
+            Some(status) => format!("  {status}"),
+        };
+        let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+        match (status.is_empty(), message.is_empty()) {
+            (true, false) => format!("{}  {}", self.label, message.trim_start_matches(": ")),
+            _ => format!("{}{status}{message}", self.label),
+        }
+    }
+
+    fn add_lines(&self, indent: &str, lines: &mut Vec<(String, Option<Status>)>) {
+        for (index, child) in self.children.iter().enumerate() {
+            let last = index + 1 == self.children.len();
+            let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            lines.push((format!("{indent}{branch}{}", child.line()), child.status));
+            child.add_lines(&format!("{indent}{below}"), lines);
+        }
+    }
+}
+
+/// What a tree shows besides the inventory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TreeOptions {
+    /// Only Flux's own kinds.
+    pub compact: bool,
+}
+
+/// The tree of a FluxInstance: the stages it applied, Deployments with their pods, then the sync's source and what it brought.
+pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> TreeNode {
+    inventory::prefetch(snapshot, instance);
+    let waiting = snapshot.has_needs();
+    let mut root = TreeNode::of(snapshot, ObjectRef::of(instance), "v1", Some(instance));
+    let mut stages: [(&str, Vec<TreeNode>); 3] =
+        [("definitions and roles", vec![]), ("controllers", vec![]), ("sync", vec![])];
+    let mut seen = BTreeSet::from([ObjectRef::of(instance)]);
+    for (reference, version) in inventory::entries(instance) {
+        let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
+        let stage = match (reference.group.as_str(), reference.kind.as_str()) {
+            ("apiextensions.k8s.io", _) | ("", "Namespace") | (_, "ClusterRole") => 0,
+            (group, kind) if kinds::of(group, kind).is_some() => 2,
+            _ => 1,
+        };
+        if options.compact && stage != 2 && reference.kind != "Deployment" {
+            continue;
+        }
+        let node = node(snapshot, reference, version, live, &mut seen, options, MAX_DEPTH);
+        if let Some((_, nodes)) = stages.get_mut(stage) {
+            nodes.push(node);
+        }
+    }
+    root.children = stages
+        .into_iter()
+        .filter(|(_, nodes)| !nodes.is_empty())
+        .map(|(name, nodes)| TreeNode::heading(format!("{name} ({})", nodes.len()), nodes))
+        .collect();
+    root
+}
+
+/// The tree of a Kustomization, HelmRelease or ResourceSet.
+pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> TreeNode {
+    let mut seen = BTreeSet::from([ObjectRef::of(owner)]);
+    let mut root = TreeNode::of(snapshot, ObjectRef::of(owner), object::version(owner), Some(owner));
+    root.children = children(snapshot, owner, &mut seen, options, MAX_DEPTH);
+    root
+}
+
+/// Kustomizations of Kustomizations of … end somewhere; a cycle is cut by `seen`, an endless chain by this.
+const MAX_DEPTH: usize = 16;
+
+fn node(
+    snapshot: &Snapshot,
+    reference: ObjectRef,
+    version: &str,
+    live: Option<&Value>,
+    seen: &mut BTreeSet<ObjectRef>,
+    options: TreeOptions,
+    depth: usize,
+) -> TreeNode {
+    let mut node = TreeNode::of(snapshot, reference.clone(), version, live);
+    if seen.insert(reference)
+        && depth > 0
+        && let Some(live) = live
+    {
+        node.children = children(snapshot, live, seen, options, depth - 1);
+    }
+    node
+}
+
+fn children(
+    snapshot: &Snapshot,
+    owner: &Value,
+    seen: &mut BTreeSet<ObjectRef>,
+    options: TreeOptions,
+    depth: usize,
+) -> Vec<TreeNode> {
+    match (object::group(owner), object::kind(owner)) {
+        ("apps", "Deployment") if !options.compact => {
+            let pods = components::pods(snapshot, owner).into_iter();
+            pods.map(|pod| TreeNode::of(snapshot, ObjectRef::of(pod), "v1", Some(pod))).collect()
+        }
+        (kinds::KUSTOMIZE_GROUP | kinds::HELM_GROUP | well_known::GROUP, _) => {
+            inventory::prefetch(snapshot, owner);
+            let waiting = snapshot.has_needs();
+            inventory::entries(owner)
+                .into_iter()
+                .filter(|(reference, _)| *reference != ObjectRef::of(owner))
+                .filter(|(r, _)| !options.compact || kinds::of(&r.group, &r.kind).is_some())
+                .map(|(reference, version)| {
+                    let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
+                    node(snapshot, reference, version, live, seen, options, depth)
+                })
+                .collect()
+        }
+        _ => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn dump() -> Snapshot {
+        Snapshot::of_dump([
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "fs"},
+                "status": {"inventory": {"entries": [
+                    {"id": "_fs__Namespace", "v": "v1"}, {"id": "fs_helm-controller_apps_Deployment", "v": "v1"},
+                    {"id": "fs_fs_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"}]}}}),
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fs"}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "helm-controller", "namespace": "fs"},
+                "spec": {"selector": {"matchLabels": {"app": "hc"}}}, "status": {}}),
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "hc-1", "namespace": "fs", "labels": {"app": "hc"}},
+                "status": {"phase": "Pending"}}),
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "fs", "namespace": "fs"},
+                "spec": {"suspend": true},
+                "status": {"inventory": {"entries": [
+                    {"id": "fs_fs_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+                    {"id": "apps_web__ConfigMap", "v": "v1"}]}}}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}}),
+        ])
+    }
+
+    #[test]
+    fn an_instance_shows_stages_objects_pods_and_the_sync() {
+        let snapshot = dump();
+        let instance = snapshot.get(&kinds::find("instance").unwrap().resource_type(), Some("fs"), "flux").unwrap();
+        let tree = super::instance(&snapshot, instance, TreeOptions::default());
+        let text: Vec<_> = tree.lines().into_iter().map(|(line, _)| line).collect();
+        assert_eq!(
+            text,
+            [
+                "FluxInstance/fs/flux",
+                "├── definitions and roles (1)",
+                "│   └── Namespace/fs",
+                "├── controllers (1)",
+                "│   └── Deployment/fs/helm-controller  InProgress: Replicas: 0/1",
+                "│       └── Pod/fs/hc-1  InProgress: Pod is in the Pending phase",
+                "└── sync (1)",
+                "    └── Kustomization/fs/fs  suspended",
+                "        └── ConfigMap/apps/web  NotFound",
+            ]
+        );
+        assert_eq!(tree.count(), 6);
+    }
+
+    #[test]
+    fn compact_keeps_flux_kinds_and_deployments() {
+        let snapshot = dump();
+        let instance = snapshot.get(&kinds::find("instance").unwrap().resource_type(), Some("fs"), "flux").unwrap();
+        let tree = super::instance(&snapshot, instance, TreeOptions { compact: true });
+        assert_eq!(tree.lines().len(), 5);
+    }
+}

@@ -1,0 +1,250 @@
+//! Kubernetes label selectors (`a=b,c!=d,e in (f,g),!h`), also used for annotations.
+//!
+//! Grammar: Kubernetes documentation, "Labels and selectors".
+
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// Requirements that all have to hold; an empty selector selects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector(Vec<Requirement>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operator {
+    Exists,
+    DoesNotExist,
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    GreaterThan(i64),
+    LessThan(i64),
+}
+
+/// A text that is not a label selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{selector}\" is not a label selector: {problem}")]
+pub struct LabelSelectorError {
+    pub selector: String,
+    pub problem: String,
+}
+
+impl LabelSelector {
+    /// Whether the labels (or annotations) satisfy every requirement; `None` stands for no labels at all.
+    pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
+        self.0.iter().all(|requirement| {
+            let value = labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str);
+            match &requirement.operator {
+                Operator::Exists => value.is_some(),
+                Operator::DoesNotExist => value.is_none(),
+                Operator::In(values) => value.is_some_and(|value| values.iter().any(|v| v == value)),
+                Operator::NotIn(values) => value.is_none_or(|value| values.iter().all(|v| v != value)),
+                Operator::GreaterThan(bound) => number(value).is_some_and(|value| value > *bound),
+                Operator::LessThan(bound) => number(value).is_some_and(|value| value < *bound),
+            }
+        })
+    }
+}
+
+fn number(value: Option<&str>) -> Option<i64> {
+    value?.parse().ok()
+}
+
+impl FromStr for LabelSelector {
+    type Err = LabelSelectorError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parser = Parser { rest: text.trim() };
+        let mut requirements = Vec::new();
+        let fail = |problem: String| LabelSelectorError { selector: text.to_string(), problem };
+        while !parser.rest.is_empty() {
+            requirements.push(parser.requirement().map_err(fail)?);
+            if parser.rest.is_empty() {
+                break;
+            }
+            if !parser.eat(",") {
+                return Err(fail(format!("want a comma before \"{}\"", parser.rest)));
+            }
+            if parser.rest.is_empty() {
+                return Err(fail("nothing follows the last comma".to_string()));
+            }
+        }
+        Ok(LabelSelector(requirements))
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Parser<'a> {
+    fn eat(&mut self, token: &str) -> bool {
+        match self.rest.strip_prefix(token) {
+            Some(rest) => {
+                self.rest = rest.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A key, value or operator word; may be empty.
+    fn word(&mut self) -> &'a str {
+        let end = self.rest.find(|c: char| c.is_whitespace() || "=!<>(),".contains(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest.trim_start();
+        word
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        if self.eat("!") {
+            let key = self.key()?;
+            return Ok(Requirement { key, operator: Operator::DoesNotExist });
+        }
+        let key = self.key()?;
+        if self.rest.is_empty() || self.rest.starts_with(',') {
+            return Ok(Requirement { key, operator: Operator::Exists });
+        }
+        let operator = if self.eat("==") || self.eat("=") {
+            Operator::In(vec![self.value()?])
+        } else if self.eat("!=") {
+            Operator::NotIn(vec![self.value()?])
+        } else if self.eat(">") {
+            Operator::GreaterThan(self.bound(&key)?)
+        } else if self.eat("<") {
+            Operator::LessThan(self.bound(&key)?)
+        } else {
+            match self.word() {
+                "in" => Operator::In(self.values(&key)?),
+                "notin" => Operator::NotIn(self.values(&key)?),
+                word => {
+                    return Err(format!(
+                        "want =, ==, !=, in, notin, < or > after \"{key}\", found \"{word}{}\"",
+                        self.rest
+                    ));
+                }
+            }
+        };
+        Ok(Requirement { key, operator })
+    }
+
+    fn key(&mut self) -> Result<String, String> {
+        let key = self.word();
+        let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+        let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if !edges
+            || name.len() > 63
+            || !key.chars().all(|c| legal(c) || c == '/')
+            || key.matches('/').count() > 1
+            || key.starts_with('/')
+        {
+            return Err(format!(
+                "\"{key}\" is not a label key ([prefix/]name of letters, digits, '-', '_' and '.', at most 63 long)"
+            ));
+        }
+        Ok(key.to_string())
+    }
+
+    fn value(&mut self) -> Result<String, String> {
+        let value = self.word();
+        let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let edges = value.is_empty()
+            || (value.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && value.ends_with(|c: char| c.is_ascii_alphanumeric()));
+        if !edges || value.len() > 63 || !value.chars().all(legal) {
+            return Err(format!(
+                "\"{value}\" is not a label value (letters, digits, '-', '_' and '.', at most 63 long)"
+            ));
+        }
+        Ok(value.to_string())
+    }
+
+    fn values(&mut self, key: &str) -> Result<Vec<String>, String> {
+        if !self.eat("(") {
+            return Err(format!("want (value, ...) after \"{key} in\""));
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value()?);
+            if self.eat(")") {
+                return Ok(values);
+            }
+            if !self.eat(",") {
+                return Err(format!("the list of values of \"{key}\" is not closed with )"));
+            }
+        }
+    }
+
+    fn bound(&mut self, key: &str) -> Result<i64, String> {
+        let word = self.word();
+        word.parse().map_err(|_| format!("\"{key}\" is compared with \"{word}\", which is no integer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn matches(selector: &str, labels: Value) -> bool {
+        selector.parse::<LabelSelector>().unwrap().matches(labels.as_object())
+    }
+
+    #[test]
+    fn every_operator_of_kubernetes_selects_as_documented() {
+        let labels = json!({"app": "web", "tier": "3", "sharding.fluxcd.io/role": "shard"});
+        for (selector, expected) in [
+            ("", true),
+            ("app", true),
+            ("app=web", true),
+            ("app==web", true),
+            (" app = web , tier ", true),
+            ("app=api", false),
+            ("app!=api", true),
+            ("app!=web", false),
+            ("other!=web", true),
+            ("app in (web, api)", true),
+            ("app in (api)", false),
+            ("app notin (api,db)", true),
+            ("app notin (web)", false),
+            ("other notin (web)", true),
+            ("!other", true),
+            ("! app", false),
+            ("!sharding.fluxcd.io/role", false),
+            ("sharding.fluxcd.io/role=shard", true),
+            ("tier>2", true),
+            ("tier<2", false),
+            ("app>2", false),
+            ("app=web,other", false),
+        ] {
+            assert_eq!(matches(selector, labels.clone()), expected, "{selector}");
+        }
+        assert!("!x".parse::<LabelSelector>().unwrap().matches(None));
+        assert!(matches("app=", json!({"app": ""})));
+    }
+
+    #[test]
+    fn a_broken_selector_is_refused_with_the_place() {
+        for (selector, problem) in [
+            ("app=web,", "nothing follows the last comma"),
+            ("app in web", "want (value, ...) after \"app in\""),
+            ("app in (web", "the list of values of \"app\" is not closed with )"),
+            ("=web", "\"\" is not a label key"),
+            ("app ~ web", "want =, ==, !=, in, notin, < or > after \"app\", found \"~web\""),
+            ("app>x", "\"app\" is compared with \"x\", which is no integer"),
+            ("app=-x", "\"-x\" is not a label value"),
+            ("a=b c=d", "want a comma before \"c=d\""),
+        ] {
+            let error = selector.parse::<LabelSelector>().unwrap_err().to_string();
+            assert!(error.contains(problem), "{selector}: {error}");
+            assert!(error.contains(&format!("\"{selector}\" is not a label selector")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! Applying patches to a list of objects, and saying what each of them did.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::changes::changed_paths;
+use super::json_patch::{JsonPatch, JsonPatchError};
+use super::resource::{Resource, ResourceId, ResourceList, effective_namespace, group_version, kind, name, namespace};
+use super::selector::{CompiledSelector, Selector, SelectorError};
+use super::strategic_merge::{self, MergeError};
+use crate::yaml::{self, YamlError};
+
+/// A patch as written: a text (JSON 6902 list or strategic merge, as YAML or JSON) and perhaps a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patch {
+    pub target: Option<Selector>,
+    pub patch: String,
+}
+
+/// A patch text, read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PatchBody {
+    Json6902(JsonPatch),
+    /// One or more partial objects.
+    StrategicMerge(Vec<Value>),
+}
+
+/// Which language a patch is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PatchKind {
+    Json6902,
+    StrategicMerge,
+}
+
+/// What one patch did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchReport {
+    /// Position in the list of patches, from 0.
+    pub index: usize,
+    pub kind: PatchKind,
+    /// The target in `field=value` form; without a target the object the patch names.
+    pub target: String,
+    /// Empty when the target selects nothing.
+    pub objects: Vec<PatchedObject>,
+}
+
+/// One object a patch was applied to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchedObject {
+    /// The identity before the patch.
+    #[serde(serialize_with = "as_text")]
+    pub object: ResourceId,
+    /// Whether the patch removed the object.
+    pub deleted: bool,
+    /// Paths of the changed fields; empty when the object already was as the patch wants it.
+    pub changes: Vec<String>,
+}
+
+fn as_text<S: serde::Serializer>(id: &ResourceId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
+}
+
+/// A patch that cannot be read or applied.
+#[derive(Debug, thiserror::Error)]
+#[error("patches[{index}]{}: {kind}", .object.as_ref().map(|id| format!(" on {id}")).unwrap_or_default())]
+pub struct PatchError {
+    /// Position in the list of patches, from 0.
+    pub index: usize,
+    /// The object it failed on, once one was chosen.
+    pub object: Option<ResourceId>,
+    pub kind: PatchErrorKind,
+}
+
+/// What is wrong with a patch.
+#[derive(Debug, thiserror::Error)]
+pub enum PatchErrorKind {
+    #[error("must specify a patch: the text is empty")]
+    Empty,
+    #[error("unable to parse SM or JSON patch: {0}")]
+    Yaml(YamlError),
+    #[error("unable to parse SM or JSON patch: {0}")]
+    Shape(String),
+    #[error(transparent)]
+    Target(#[from] SelectorError),
+    #[error("must specify a target for JSON patch, such as `target: {{kind: Deployment, name: source-controller}}`")]
+    TargetMissing,
+    #[error("a strategic merge patch with a target is one document, this one has {0}; make it {0} patches")]
+    SeveralDocuments(usize),
+    /// A strategic merge patch without target names no object of the build.
+    #[error("no resource matches strategic merge patch \"{wanted}\"; {}", known(.candidates))]
+    NoMatch { wanted: String, candidates: Vec<String> },
+    /// A strategic merge patch without target names several objects of the build.
+    #[error(
+        "several resources match strategic merge patch \"{wanted}\": {}; choose by a target, such as `target: {{kind: …, name: …}}`",
+        .candidates.join(", ")
+    )]
+    Ambiguous { wanted: String, candidates: Vec<String> },
+    #[error(transparent)]
+    Json(#[from] JsonPatchError),
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    #[error("the patch takes away {0}, which every object needs")]
+    IdentityLost(&'static str),
+}
+
+fn known(candidates: &[String]) -> String {
+    match candidates {
+        [] => "there is no object of this kind; without a target apiVersion, kind, metadata.name and metadata.namespace have to \
+               agree with the object as it is before the namespace is set"
+            .to_string(),
+        some => format!("candidates are {} (leave metadata.namespace out for objects named without one)", some.join(", ")),
+    }
+}
+
+impl Patch {
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// It is empty, not YAML, neither a list of operations nor partial objects, or it lacks a target it needs.
+    pub fn read(&self) -> Result<PatchBody, PatchErrorKind> {
+        let text = self.patch.trim();
+        if text.is_empty() {
+            return Err(PatchErrorKind::Empty);
+        }
+        // The text as written is what line and column of an error refer to.
+        let mut documents = yaml::parse_patch_documents(&self.patch).map_err(PatchErrorKind::Yaml)?;
+        if let [Value::Array(operations)] = documents.as_slice() {
+            let patch = JsonPatch::from_operations(operations)?;
+            return if self.target.is_some() {
+                Ok(PatchBody::Json6902(patch))
+            } else {
+                Err(PatchErrorKind::TargetMissing)
+            };
+        }
+        for document in &documents {
+            check_partial_object(document).map_err(PatchErrorKind::Shape)?;
+        }
+        documents = documents.into_iter().flat_map(flatten_list).collect();
+        match (documents.len(), &self.target) {
+            (0, _) => Err(PatchErrorKind::Empty),
+            (1, _) | (_, None) => Ok(PatchBody::StrategicMerge(documents)),
+            (several, Some(_)) => Err(PatchErrorKind::SeveralDocuments(several)),
+        }
+    }
+}
+
+/// The error says what a strategic merge patch needs and this document lacks.
+fn check_partial_object(document: &Value) -> Result<(), String> {
+    let Some(fields) = document.as_object() else {
+        return Err("want a list of operations (JSON patch) or a partial object (strategic merge patch)".to_string());
+    };
+    if fields.contains_key("op") && fields.contains_key("path") {
+        return Err("a JSON patch is a list: begin each operation with \"- op:\"".to_string());
+    }
+    if kind(document).is_empty() {
+        return Err("a strategic merge patch needs kind (any, when there is a target)".to_string());
+    }
+    if name(document).is_empty() && !kind(document).ends_with("List") {
+        return Err("a strategic merge patch needs metadata.name (any, when there is a target)".to_string());
+    }
+    Ok(())
+}
+
+fn flatten_list(document: Value) -> Vec<Value> {
+    match document {
+        Value::Object(mut fields)
+            if fields.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"))
+                && fields.get("items").is_some_and(Value::is_array) =>
+        {
+            match fields.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        document => vec![document],
+    }
+}
+
+/// Applies the patches in order and reports what each did. A target that selects nothing is no error here; its report has no
+/// objects.
+///
+/// # Errors
+/// The first patch that cannot be read, or does not apply to one of its objects. The list is then half patched.
+pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<PatchReport>, PatchError> {
+    patches
+        .iter()
+        .enumerate()
+        .map(|(index, patch)| {
+            let fail = |(object, kind): Failure| PatchError { index, object, kind };
+            match patch.read().map_err(|kind| fail((None, kind)))? {
+                PatchBody::Json6902(body) => apply_json(list, patch, &body).map_err(fail),
+                PatchBody::StrategicMerge(documents) => apply_strategic(list, patch, &documents).map_err(fail),
+            }
+            .map(|(kind, target, objects)| PatchReport { index, kind, target, objects })
+        })
+        .collect()
+}
+
+type Failure = (Option<ResourceId>, PatchErrorKind);
+type Applied = Result<(PatchKind, String, Vec<PatchedObject>), Failure>;
+
+fn compile(target: &Selector) -> Result<CompiledSelector, Failure> {
+    target.compile().map_err(|error| (None, error.into()))
+}
+
+fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Applied {
+    let target = patch.target.clone().unwrap_or_default();
+    let selector = compile(&target)?;
+    let mut objects = Vec::new();
+    for resource in list.0.iter_mut().filter(|resource| selector.matches(resource)) {
+        let id = resource.current_id();
+        let before = resource.object.clone();
+        resource.remember_id();
+        body.apply(&mut resource.object).map_err(|error| (Some(id.clone()), error.into()))?;
+        check_identity(&resource.object).map_err(|kind| (Some(id.clone()), kind))?;
+        objects.push(PatchedObject { object: id, deleted: false, changes: changed_paths(&before, &resource.object) });
+    }
+    Ok((PatchKind::Json6902, target.to_string(), objects))
+}
+
+fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) -> Applied {
+    let mut objects = Vec::new();
+    let mut named = Vec::new();
+    for document in documents {
+        let chosen: Vec<usize> = match &patch.target {
+            Some(target) => {
+                let selector = compile(target)?;
+                indexes(list, |resource| selector.matches(resource))
+            }
+            None => vec![the_one_named(list, document).map_err(|kind| (None, kind))?],
+        };
+        named.push(ResourceId::of(document).to_string());
+        let mut position = 0;
+        let mut failure = None;
+        list.0.retain_mut(|resource| {
+            let selected = chosen.binary_search(&position).is_ok() && failure.is_none();
+            position += 1;
+            if !selected {
+                return true;
+            }
+            let id = resource.current_id();
+            let before = resource.object.clone();
+            match merge_keeping_identity(resource, document) {
+                Ok(kept) => {
+                    let changes = if kept { changed_paths(&before, &resource.object) } else { Vec::new() };
+                    objects.push(PatchedObject { object: id, deleted: !kept, changes });
+                    kept
+                }
+                Err(error) => {
+                    failure = Some((Some(id), error.into()));
+                    true
+                }
+            }
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+    }
+    let target = patch.target.as_ref().map_or_else(|| named.join(", "), Selector::to_string);
+    Ok((PatchKind::StrategicMerge, target, objects))
+}
+
+fn indexes(list: &ResourceList, mut wanted: impl FnMut(&Resource) -> bool) -> Vec<usize> {
+    list.0.iter().enumerate().filter(|(_, resource)| wanted(resource)).map(|(index, _)| index).collect()
+}
+
+/// The index of the one object a patch without target names, by any name it has or had.
+fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchErrorKind> {
+    let wanted = ResourceId::of(document);
+    let place = wanted.effective_namespace();
+    let same_type = |resource: &Resource| {
+        group_version(&resource.object) == (wanted.group.as_str(), wanted.version.as_str())
+            && kind(&resource.object) == wanted.kind
+    };
+    let found = indexes(list, |resource| {
+        same_type(resource)
+            && resource.names().any(|(name, namespace)| {
+                name == wanted.name && effective_namespace(&wanted.group, &wanted.kind, namespace) == place
+            })
+    });
+    let text = |indexes: Vec<usize>| -> Vec<String> {
+        indexes
+            .into_iter()
+            .filter_map(|index| list.0.get(index))
+            .map(|resource| resource.current_id().to_string())
+            .collect()
+    };
+    match found.as_slice() {
+        [index] => Ok(*index),
+        [] => {
+            let mut candidates = indexes(list, same_type);
+            if candidates.is_empty() {
+                candidates = indexes(list, |resource| {
+                    kind(&resource.object) == wanted.kind || name(&resource.object) == wanted.name
+                });
+            }
+            Err(PatchErrorKind::NoMatch { wanted: kustomize_id(&wanted), candidates: text(candidates) })
+        }
+        _ => Err(PatchErrorKind::Ambiguous { wanted: kustomize_id(&wanted), candidates: text(found) }),
+    }
+}
+
+/// kustomize's way to write an identity, which people find when they search for the message.
+fn kustomize_id(id: &ResourceId) -> String {
+    let or = |text: &str, none: &str| if text.is_empty() { none.to_string() } else { text.to_string() };
+    format!(
+        "{}.{}.{}/{}.{}",
+        id.kind,
+        or(&id.version, "[noVer]"),
+        or(&id.group, "[noGrp]"),
+        id.name,
+        or(&id.namespace, "[noNs]")
+    )
+}
+
+/// Merges a partial object into a resource; what says which object it is stays. `false`: the patch deletes the object.
+fn merge_keeping_identity(resource: &mut Resource, patch: &Value) -> Result<bool, MergeError> {
+    let (group, _) = group_version(&resource.object);
+    let (group, object_kind) = (group.to_string(), kind(&resource.object).to_string());
+    let object_name = name(&resource.object).to_string();
+    let object_namespace = namespace(&resource.object).to_string();
+    let api_version = resource.object.get("apiVersion").cloned();
+    if !strategic_merge::merge(&mut resource.object, patch, &group, &object_kind)? {
+        return Ok(false);
+    }
+    if let Some(fields) = resource.object.as_object_mut() {
+        if let Some(api_version) = api_version {
+            fields.insert("apiVersion".to_string(), api_version);
+        }
+        fields.insert("kind".to_string(), Value::String(object_kind));
+        let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.insert("name".to_string(), Value::String(object_name));
+            if object_namespace.is_empty() {
+                metadata.shift_remove("namespace");
+            } else {
+                metadata.insert("namespace".to_string(), Value::String(object_namespace));
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn check_identity(object: &Value) -> Result<(), PatchErrorKind> {
+    let (_, version) = group_version(object);
+    for (text, field) in [(version, "apiVersion"), (kind(object), "kind"), (name(object), "metadata.name")] {
+        if text.is_empty() {
+            return Err(PatchErrorKind::IdentityLost(field));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn deployment(name: &str) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+               "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "manager", "args": ["--a"]}]}}}})
+    }
+
+    fn list() -> ResourceList {
+        ResourceList::from_objects([
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}),
+            deployment("source-controller"),
+            deployment("helm-controller"),
+        ])
+        .unwrap()
+    }
+
+    fn patch(target: Option<Selector>, text: &str) -> Patch {
+        Patch { target, patch: text.to_string() }
+    }
+
+    fn kind_target(kind: &str) -> Option<Selector> {
+        Some(Selector { kind: kind.into(), ..Default::default() })
+    }
+
+    fn error(target: Option<Selector>, text: &str) -> String {
+        apply_patches(&mut list(), &[patch(target, text)]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_json_patch_changes_every_selected_object_and_reports_it() {
+        let mut list = list();
+        let text = "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --b\n- {op: replace, path: /spec/replicas, value: 1}\n";
+        let reports = apply_patches(&mut list, &[patch(kind_target("Deployment"), text)]).unwrap();
+        let [report] = reports.as_slice() else { panic!("{reports:?}") };
+        assert_eq!((report.index, report.kind, report.target.as_str()), (0, PatchKind::Json6902, "kind=Deployment"));
+        let objects: Vec<_> = report.objects.iter().map(|object| object.object.to_string()).collect();
+        assert_eq!(objects, ["Deployment/source-controller", "Deployment/helm-controller"]);
+        assert_eq!(report.objects[0].changes, ["spec.template.spec.containers[0].args"]);
+        assert_eq!(list.0[2].object["spec"]["template"]["spec"]["containers"][0]["args"], json!(["--a", "--b"]));
+    }
+
+    #[test]
+    fn a_strategic_patch_with_target_keeps_name_namespace_and_kind() {
+        let mut list = list();
+        let text =
+            "apiVersion: v1\nkind: Nothing\nmetadata: {name: all, namespace: x, labels: {a: b}}\nspec: {replicas: 3}\n";
+        let reports = apply_patches(&mut list, &[patch(kind_target("Deployment"), text)]).unwrap();
+        assert_eq!(reports[0].objects[1].changes, ["metadata.labels", "spec.replicas"]);
+        let object = &list.0[1].object;
+        assert_eq!(object["metadata"], json!({"name": "source-controller", "labels": {"a": "b"}}));
+        assert_eq!((&object["apiVersion"], &object["kind"]), (&json!("apps/v1"), &json!("Deployment")));
+    }
+
+    #[test]
+    fn a_strategic_patch_can_delete_objects() {
+        let mut list = list();
+        let text = "$patch: delete\nkind: Deployment\nmetadata: {name: all}\n";
+        let reports = apply_patches(&mut list, &[patch(kind_target("Deployment"), text)]).unwrap();
+        assert!(reports[0].objects.iter().all(|object| object.deleted));
+        assert_eq!(list.0.len(), 1);
+    }
+
+    #[test]
+    fn a_strategic_patch_without_target_changes_the_object_it_names() {
+        let mut list = list();
+        let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helm-controller}\nspec: {replicas: 0}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system, labels: {a: b}}\n";
+        let reports = apply_patches(&mut list, &[patch(None, text)]).unwrap();
+        assert_eq!(reports[0].target, "Deployment/helm-controller, Namespace/flux-system");
+        assert_eq!(reports[0].objects.len(), 2);
+        assert_eq!(list.0[2].object["spec"]["replicas"], json!(0));
+    }
+
+    #[test]
+    fn a_strategic_patch_without_target_has_to_match_exactly_one_object() {
+        let nothing = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: nothing}\n";
+        assert_eq!(
+            error(None, nothing),
+            "patches[0]: no resource matches strategic merge patch \"Deployment.v1.apps/nothing.[noNs]\"; candidates are \
+             Deployment/source-controller, Deployment/helm-controller (leave metadata.namespace out for objects named without one)"
+        );
+        let mut sharded = list();
+        let mut shard = Resource::new(deployment("helm-controller"));
+        shard.remember_id();
+        shard.object["metadata"]["name"] = json!("helm-controller-s1");
+        sharded.0.push(shard);
+        let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helm-controller}\n";
+        let error = apply_patches(&mut sharded, &[patch(None, text)]).unwrap_err().to_string();
+        assert!(
+            error.contains("several resources match")
+                && error.contains("Deployment/helm-controller, Deployment/helm-controller-s1;"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_target_that_selects_nothing_gives_a_report_without_objects() {
+        let reports =
+            apply_patches(&mut list(), &[patch(kind_target("StatefulSet"), "- {op: remove, path: /spec}")]).unwrap();
+        assert!(reports[0].objects.is_empty());
+    }
+
+    #[test]
+    fn only_true_and_false_are_booleans_in_a_patch() {
+        let mut list = list();
+        let text = "- {op: add, path: /metadata/labels, value: {y: on, a: yes}}";
+        apply_patches(&mut list, &[patch(kind_target("Namespace"), text)]).unwrap();
+        assert_eq!(list.0[0].object["metadata"]["labels"], json!({"y": "on", "a": "yes"}));
+    }
+
+    #[test]
+    fn a_renamed_object_is_still_selected_by_its_old_name() {
+        let mut list = list();
+        let rename = patch(kind_target("Namespace"), "- {op: replace, path: /metadata/name, value: other}");
+        let second = patch(
+            Some(Selector { name: "flux-system".into(), ..Default::default() }),
+            "- {op: add, path: /metadata/labels, value: {a: b}}",
+        );
+        let reports = apply_patches(&mut list, &[rename, second]).unwrap();
+        assert_eq!(reports[1].objects[0].object.to_string(), "Namespace/other");
+    }
+
+    #[test]
+    fn patches_that_cannot_be_used_say_which_one_and_why() {
+        for (target, text, message) in [
+            (kind_target("Deployment"), " \n", "must specify a patch: the text is empty"),
+            (kind_target("Deployment"), "---\n", "must specify a patch: the text is empty"),
+            (kind_target("Deployment"), "just text", "unable to parse SM or JSON patch: want a list of operations"),
+            (
+                kind_target("Deployment"),
+                "{op: remove, path: /spec}",
+                "unable to parse SM or JSON patch: a JSON patch is a list: begin each operation with \"- op:\"",
+            ),
+            (
+                kind_target("Deployment"),
+                "spec: {replicas: 1}",
+                "unable to parse SM or JSON patch: a strategic merge patch needs kind",
+            ),
+            (kind_target("Deployment"), "kind: X\nspec: {replicas: 1}", "needs metadata.name"),
+            (
+                kind_target("Deployment"),
+                "kind: X\nmetadata: {name: a}\n---\nkind: X\nmetadata: {name: a}",
+                "one document, this one has 2; make it 2 patches",
+            ),
+            (kind_target("Deployment"), "[]", "the JSON patch has no operations"),
+            (kind_target("Deployment"), "- {op: removes, path: /spec}", "operation 1: Unexpected kind: removes"),
+            (None, "- {op: remove, path: /spec}", "must specify a target for JSON patch"),
+            (kind_target("("), "- {op: remove, path: /spec}", "target.kind: \"(\" is not a regular expression"),
+            (
+                kind_target("Deployment"),
+                "- {op: remove, path: /spec/nope}",
+                "patches[0] on Deployment/source-controller: operation 1: error in remove for path: '/spec/nope': there is no key nope",
+            ),
+            (
+                kind_target("Deployment"),
+                "- {op: remove, path: /metadata/name}",
+                "patches[0] on Deployment/source-controller: the patch takes away metadata.name",
+            ),
+            (
+                kind_target("Deployment"),
+                "kind: X\nmetadata: {name: a}\nspec: 1",
+                "patches[0] on Deployment/source-controller: at spec: the object has a mapping here, the patch has a number",
+            ),
+        ] {
+            let error = error(target, text);
+            assert!(error.starts_with("patches[0]") && error.contains(message), "{error}");
+        }
+        let broken = error(kind_target("Deployment"), "a: [b\nc: d");
+        assert!(broken.contains(" at line "), "{broken}");
+    }
+}

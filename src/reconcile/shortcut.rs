@@ -1,0 +1,346 @@
+//! The proof that an object already holds what would be applied, without asking the API server for a dry run.
+//!
+//! A server-side apply changes an object in two ways: fields of the applied manifest take its values, and fields that our
+//! entry in `metadata.managedFields` holds but the manifest lacks are removed. Both are no-ops when our entry holds
+//! exactly the manifest's fields and the live values are the manifest's. Whoever else changes a field that we own makes
+//! the API server take it out of our entry, so the first half of the proof also guards the normal forms of the second.
+//! Anything this module cannot prove goes to a dry run; it never has to be right about a difference. Pure.
+
+use serde_json::{Map, Value};
+
+use super::fields;
+use super::takeover;
+
+/// Reports whether applying `desired` to `live` provably changes nothing.
+pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
+    if takeover::clean_up(live, extra_managers).is_some() || live.pointer("/metadata/deletionTimestamp").is_some() {
+        return false;
+    }
+    let Some(entry) = takeover::own_entry(live) else { return false };
+    if desired.get("apiVersion").and_then(Value::as_str) != Some(fields::text(entry, "apiVersion"))
+        || live.get("apiVersion") != desired.get("apiVersion")
+        || live.get("kind") != desired.get("kind")
+    {
+        return false;
+    }
+    let Some(set) = entry.get("fieldsV1").and_then(Value::as_object) else { return false };
+    let api_version = fields::text(entry, "apiVersion");
+    let proof = Proof { custom: is_custom(api_version) };
+    let (Some(mut desired), Some(live)) = (desired.as_object().cloned(), live.as_object()) else { return false };
+    // What names the object is in no set; `status` is never ours.
+    for outside in ["apiVersion", "kind", "status"] {
+        desired.remove(outside);
+    }
+    if let Some(metadata) = desired.get_mut("metadata").and_then(Value::as_object_mut) {
+        for outside in ["name", "namespace", "creationTimestamp"] {
+            metadata.remove(outside);
+        }
+        if metadata.is_empty() {
+            desired.remove("metadata");
+        }
+    }
+    proof.map(&desired, Some(live), set, None)
+}
+
+/// Reports whether an API group belongs to a custom resource: its objects keep every value just as it was sent.
+fn is_custom(api_version: &str) -> bool {
+    let (group, _) = crate::api::kinds::split_api_version(api_version);
+    !(group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io"))
+}
+
+struct Proof {
+    custom: bool,
+}
+
+impl Proof {
+    /// A map that is merged member by member.
+    fn map(
+        &self,
+        desired: &Map<String, Value>,
+        live: Option<&Map<String, Value>>,
+        set: &Map<String, Value>,
+        parent: Option<&str>,
+    ) -> bool {
+        let owned = set.keys().filter(|key| *key != ".").count();
+        // Nulls are commands to the server ("leave unset"), not values; they are left to it.
+        owned == desired.len()
+            && desired.iter().all(|(key, wanted)| {
+                let Some(below) = set.get(&format!("f:{key}")).and_then(Value::as_object) else { return false };
+                let found = live.and_then(|live| live.get(key));
+                self.value(wanted, found, below, key, parent)
+            })
+    }
+
+    fn value(
+        &self,
+        desired: &Value,
+        live: Option<&Value>,
+        set: &Map<String, Value>,
+        key: &str,
+        parent: Option<&str>,
+    ) -> bool {
+        if set.keys().all(|member| member == ".") {
+            return self.same(desired, live, key, parent);
+        }
+        match (desired, live) {
+            (Value::Object(wanted), Some(Value::Object(found))) => self.map(wanted, Some(found), set, Some(key)),
+            (Value::Array(wanted), Some(Value::Array(found))) => self.list(wanted, found, set, key),
+            _ => false,
+        }
+    }
+
+    /// A list that is merged item by item: the same items in the same order and nobody else's among them, because where a
+    /// merge puts a stranger's items is the server's business.
+    fn list(&self, desired: &[Value], live: &[Value], set: &Map<String, Value>, key: &str) -> bool {
+        let members: Vec<(&String, &Value)> = set.iter().filter(|(name, _)| *name != ".").collect();
+        members.len() == desired.len()
+            && live.len() == desired.len()
+            && desired.iter().zip(live).all(|(wanted, found)| {
+                let mut named = members.iter().filter(|(name, _)| fields::names_item(name, found));
+                let (Some((name, below)), None) = (named.next(), named.next()) else { return false };
+                if name.starts_with("v:") {
+                    return wanted == found;
+                }
+                let (Some(wanted), Some(found), Some(below)) =
+                    (wanted.as_object(), found.as_object(), below.as_object())
+                else {
+                    return false;
+                };
+                // The key fields of an item may be defaults of the server (`protocol: TCP`) that the manifest lacks; the
+                // set then names the item by them without owning them as fields.
+                self.map(wanted, Some(found), below, Some(key))
+            })
+    }
+
+    /// A value that is owned as one piece.
+    fn same(&self, desired: &Value, live: Option<&Value>, key: &str, parent: Option<&str>) -> bool {
+        let Some(live) = live else {
+            // Typed kinds leave out empty values; a custom resource keeps them.
+            return !self.custom && is_empty(desired);
+        };
+        if desired == live {
+            return true;
+        }
+        if self.custom {
+            return false;
+        }
+        match (desired, live) {
+            (Value::Object(wanted), Value::Object(found)) => {
+                wanted.iter().all(|(name, value)| self.same(value, found.get(name), name, Some(key)))
+                    && found.iter().all(|(name, value)| wanted.contains_key(name) || is_default(key, name, value))
+            }
+            (Value::Array(wanted), Value::Array(found)) => {
+                wanted.len() == found.len()
+                    && wanted.iter().zip(found).all(|(wanted, found)| self.same(wanted, Some(found), key, parent))
+            }
+            (wanted, found) => {
+                is_quantity(key, parent) && quantity(wanted).is_some() && quantity(wanted) == quantity(found)
+            }
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+    }
+}
+
+/// Defaults the API server adds inside values that are owned as one piece (`ObjectFieldSelector` and
+/// `ResourceFieldSelector` of the pod spec, ports of a NetworkPolicy, rules of RBAC).
+fn is_default(parent: &str, key: &str, value: &Value) -> bool {
+    match (parent, key) {
+        ("fieldRef", "apiVersion") => value == "v1",
+        ("resourceFieldRef", "divisor") => value == "0",
+        ("ports", "protocol") => value == "TCP",
+        _ => false,
+    }
+}
+
+/// Reports whether a field holds a `resource.Quantity`, which the server rewrites to its shortest form.
+fn is_quantity(key: &str, parent: Option<&str>) -> bool {
+    matches!(parent, Some("limits" | "requests" | "hard" | "capacity")) || matches!(key, "sizeLimit" | "divisor")
+}
+
+/// Returns a quantity as a number of thousandths, or `None` for what is not one or does not fit.
+fn quantity(value: &Value) -> Option<i128> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits);
+    let thousandths = |factor: i128| Some(factor * 1000);
+    let factor = match suffix {
+        "m" => Some(1),
+        "" => thousandths(1),
+        "k" => thousandths(1000),
+        "M" => thousandths(1_000_000),
+        "G" => thousandths(1_000_000_000),
+        "T" => thousandths(1_000_000_000_000),
+        "Ki" => thousandths(1 << 10),
+        "Mi" => thousandths(1 << 20),
+        "Gi" => thousandths(1 << 30),
+        "Ti" => thousandths(1 << 40),
+        _ => None,
+    }?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut total = whole.checked_mul(factor)?;
+    if !fraction.is_empty() {
+        let scale = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        let part = fraction.parse::<i128>().ok()?.checked_mul(factor)?;
+        if part % scale != 0 {
+            return None;
+        }
+        total = total.checked_add(part / scale)?;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn desired() -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "a", "namespace": "n", "labels": {"app": "a"}},
+            "spec": {
+                "selector": {"matchLabels": {"app": "a"}},
+                "template": {"spec": {
+                    "containers": [{
+                        "name": "manager", "args": ["--x"],
+                        "env": [{"name": "NS", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
+                        "ports": [{"containerPort": 8080, "name": "http"}],
+                        "resources": {"limits": {"cpu": "1000m", "memory": "1Gi"}}
+                    }],
+                    "volumes": [{"name": "tmp", "emptyDir": {}}]
+                }}
+            }
+        })
+    }
+
+    fn live() -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "a", "namespace": "n", "labels": {"app": "a", "theirs": "1"}, "resourceVersion": "5",
+                "managedFields": [
+                    {"manager": "flux-operator", "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": {
+                        "f:metadata": {"f:labels": {"f:app": {}}},
+                        "f:spec": {"f:selector": {}, "f:template": {"f:spec": {
+                            "f:containers": {"k:{\"name\":\"manager\"}": {
+                                ".": {}, "f:name": {}, "f:args": {},
+                                "f:env": {"k:{\"name\":\"NS\"}": {".": {}, "f:name": {}, "f:valueFrom": {"f:fieldRef": {}}}},
+                                "f:ports": {"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}, "f:name": {}}},
+                                "f:resources": {"f:limits": {"f:cpu": {}, "f:memory": {}}}
+                            }},
+                            "f:volumes": {"k:{\"name\":\"tmp\"}": {".": {}, "f:name": {}, "f:emptyDir": {}}}
+                        }}}
+                    }},
+                    {"manager": "controllers", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}}
+                ]
+            },
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "a"}},
+                "template": {"spec": {
+                    "containers": [{
+                        "name": "manager", "args": ["--x"], "imagePullPolicy": "IfNotPresent",
+                        "env": [{"name": "NS", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}}],
+                        "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
+                        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}
+                    }],
+                    "volumes": [{"name": "tmp", "emptyDir": {}}]
+                }}
+            }
+        })
+    }
+
+    #[test]
+    fn an_object_that_holds_the_manifest_in_the_servers_normal_form_is_unchanged() {
+        assert!(holds(&desired(), &live(), &[]));
+    }
+
+    /// Applies one edit to the live object and says why the proof has to fail.
+    #[track_caller]
+    fn breaks(edit: impl Fn(&mut Value)) {
+        let mut object = live();
+        edit(&mut object);
+        assert!(!holds(&desired(), &object, &[]));
+    }
+
+    #[test]
+    fn every_edit_that_a_dry_run_would_undo_breaks_the_proof() {
+        breaks(|o| o["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["--y"]));
+        breaks(|o| o["metadata"]["labels"]["app"] = json!("b"));
+        breaks(|o| o["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = json!("2"));
+        breaks(|o| {
+            o["spec"]["template"]["spec"]["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] =
+                json!("v2")
+        });
+        breaks(|o| {
+            o["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().remove("f:selector");
+        });
+        breaks(|o| o["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:paused"] = json!({}));
+        breaks(|o| o["metadata"]["managedFields"][0]["manager"] = json!("other"));
+        breaks(|o| o["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "flux"}));
+        breaks(|o| o["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+        breaks(|o| {
+            let kubectl =
+                json!({"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}});
+            o["metadata"]["managedFields"].as_array_mut().unwrap().push(kubectl);
+        });
+        breaks(|o| {
+            o["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "sidecar"}));
+        });
+    }
+
+    #[test]
+    fn a_manifest_that_asks_for_more_or_less_breaks_the_proof() {
+        let mut more = desired();
+        more["spec"]["replicas"] = json!(1);
+        assert!(!holds(&more, &live(), &[]));
+        let mut less = desired();
+        less["spec"].as_object_mut().unwrap().remove("selector");
+        assert!(!holds(&less, &live(), &[]));
+        let mut other = desired();
+        other["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = json!("2Gi");
+        assert!(!holds(&other, &live(), &[]));
+    }
+
+    #[test]
+    fn quantities_compare_by_value_and_only_where_they_are_quantities() {
+        assert_eq!(quantity(&json!("1000m")), quantity(&json!(1)));
+        assert_eq!(quantity(&json!("1Gi")), quantity(&json!("1024Mi")));
+        assert_eq!(quantity(&json!("0.5")), quantity(&json!("500m")));
+        assert_eq!(quantity(&json!("abc")), None);
+        let mut object = live();
+        object["metadata"]["labels"]["app"] = json!("1000m");
+        let mut manifest = desired();
+        manifest["metadata"]["labels"]["app"] = json!("1");
+        assert!(!holds(&manifest, &object, &[]));
+    }
+
+    #[test]
+    fn a_custom_resource_is_compared_to_the_letter() {
+        let entry = json!([{"manager": "flux-operator", "operation": "Apply", "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "fieldsV1": {"f:spec": {"f:interval": {}, "f:ignore": {}}}}]);
+        let live = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"managedFields": entry}, "spec": {"interval": "1m0s", "ignore": "x", "timeout": "60s"}});
+        let manifest = |interval: &str| {
+            json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "a"}, "spec": {"interval": interval, "ignore": "x"}})
+        };
+        assert!(holds(&manifest("1m0s"), &live, &[]));
+        assert!(!holds(&manifest("60s"), &live, &[]));
+    }
+}

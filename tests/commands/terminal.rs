@@ -1,0 +1,4 @@
+use crate::support::ClusterTest;
+pub fn tests() -> Vec<ClusterTest> {
+    vec![]
+}
