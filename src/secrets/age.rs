@@ -98,7 +98,7 @@ mod tests {
     fn identities_with_comments_pass_and_damaged_ones_fail() {
         let file = format!("# created: 2026-01-01\n# public key: age1abc\n{}\n", identity());
         assert_eq!(check(&file), Ok(false));
-        assert_eq!(check(&identity().replace("AGE-SECRET", "AGE-SECRAT")).is_err(), true);
+        assert!(check(&identity().replace("AGE-SECRET", "AGE-SECRAT")).is_err());
         let mut damaged = identity();
         damaged.replace_range(20..21, if &damaged[20..21] == "Q" { "P" } else { "Q" });
         assert_eq!(check(&damaged), Err("an identity is damaged: its checksum is wrong"));
