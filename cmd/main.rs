@@ -6,7 +6,6 @@ use clap::{CommandFactory, Parser};
 
 mod cli;
 mod completion;
-mod connect;
 mod create;
 mod delete;
 mod export;

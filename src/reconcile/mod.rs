@@ -4,7 +4,6 @@ pub mod diff;
 pub mod fields;
 pub mod messages;
 pub mod progress;
-pub mod kstatus;
 pub mod operator;
 pub mod request;
 pub mod shortcut;
