@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
 use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -27,6 +28,8 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    #[command(subcommand)]
+    Build(build::Command),
     #[command(subcommand)]
     Create(create::Command),
     #[command(subcommand)]

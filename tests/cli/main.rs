@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod distribution;
+mod build_instance;
 mod habits;
 mod install;
 mod support;
