@@ -3,8 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
-use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]

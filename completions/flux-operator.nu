@@ -28,6 +28,82 @@ module completions {
     --version(-V)             # Print version
   ]
 
+  def "nu-complete flux-operator build color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Build objects offline, exactly as a reconcile would apply them
+  export extern "flux-operator build" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator build instance output" [] {
+    [ "yaml" "json" "name" "images" ]
+  }
+
+  def "nu-complete flux-operator build instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build instance" [
+    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
+    --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
+    --revision                # Print only the revision: version and digest of the objects
+    --explain-patches         # Print what each patch of the spec matches and changes
+    --strict                  # Fail on patches without effect and on images without digest
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help" [
+  ]
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help help" [
+  ]
+
   def "nu-complete flux-operator create color" [] {
     [ "auto" "always" "never" ]
   }
@@ -1209,6 +1285,14 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator help" [
+  ]
+
+  # Build objects offline, exactly as a reconcile would apply them
+  export extern "flux-operator help build" [
+  ]
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator help build instance" [
   ]
 
   # Create manifests from flags
