@@ -3,7 +3,6 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{build, completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -28,26 +27,26 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Build(build::Command),
+    Build(crate::build::Command),
     #[command(subcommand)]
-    Create(create::Command),
+    Create(crate::create::Command),
     #[command(subcommand)]
-    Reconcile(reconcile::Command),
+    Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
-    Suspend(suspend::Command),
+    Suspend(crate::suspend::Command),
     #[command(subcommand)]
-    Resume(resume::Command),
+    Resume(crate::resume::Command),
     #[command(subcommand)]
-    Wait(wait::Command),
+    Wait(crate::wait::Command),
     #[command(subcommand)]
-    Export(export::Command),
+    Export(crate::export::Command),
     #[command(subcommand)]
-    Delete(delete::Command),
+    Delete(crate::delete::Command),
     #[command(subcommand)]
-    Distribution(distribution::Command),
-    Completion(completion::Args),
+    Distribution(crate::distribution::Command),
+    Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
-    Generate(generate::Command),
+    Generate(crate::generate::Command),
 }
 
 #[cfg(test)]
