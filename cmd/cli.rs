@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -41,6 +41,7 @@ pub enum Command {
     Export(export::Command),
     #[command(subcommand)]
     Delete(delete::Command),
+    Explain(explain::Args),
     Completion(completion::Args),
     #[command(subcommand, hide = true)]
     Generate(generate::Command),

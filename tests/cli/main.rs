@@ -3,6 +3,8 @@
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
+mod create_instance;
+mod explain;
 mod habits;
 mod install;
 mod support;
