@@ -4,6 +4,7 @@ pub mod diff;
 pub mod fields;
 pub mod messages;
 pub mod progress;
+pub mod operator;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;

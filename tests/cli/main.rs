@@ -5,6 +5,8 @@
 mod artifacts;
 mod create_instance;
 mod explain;
+mod distribution;
+mod build_instance;
 mod habits;
 mod install;
 mod support;
