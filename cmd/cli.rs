@@ -3,6 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
+use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -42,6 +45,8 @@ pub enum Command {
     Export(crate::export::Command),
     #[command(subcommand)]
     Delete(crate::delete::Command),
+    Delete(delete::Command),
+    Explain(explain::Args),
     #[command(subcommand)]
     Distribution(crate::distribution::Command),
     Completion(crate::completion::Args),

@@ -9,6 +9,7 @@ mod cli;
 mod completion;
 mod create;
 mod delete;
+mod explain;
 mod distribution;
 mod export;
 mod generate;
@@ -48,6 +49,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
+        Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
