@@ -8,6 +8,8 @@ use crate::shell::CliError;
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
     match error.problems() {
         [] => CliError::usage(attempted).caused_by(error),
-        problems => problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string())),
+        problems => {
+            problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string()))
+        }
     }
 }

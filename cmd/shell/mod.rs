@@ -13,11 +13,12 @@ mod global_args;
 mod interrupt;
 mod logging;
 pub mod progress;
+pub mod prompt;
 pub mod suggest;
 pub mod usage;
 
 pub use error::{CliError, Exit};
-pub use global_args::{Color, DurationArg, GlobalArgs};
+pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use interrupt::Interruption;
 
 /// The terminal a command talks to, and the flags every command knows.

@@ -3,8 +3,8 @@
 pub mod diff;
 pub mod fields;
 pub mod messages;
-pub mod progress;
 pub mod operator;
+pub mod progress;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;

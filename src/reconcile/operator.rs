@@ -152,7 +152,8 @@ fn is_fresh(lease: &Value, now: Timestamp) -> bool {
     let renewed: Option<Timestamp> = text(lease, "/spec/renewTime").parse().ok();
     !holder.is_empty()
         && !is_terminal_run(holder)
-        && renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
+        && renewed
+            .is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
 }
 
 /// How the lease identity of an in-process run begins.
