@@ -6,6 +6,9 @@ use crate::shell::GlobalArgs;
 use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
 use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
 use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{
+    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
+};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -31,6 +34,14 @@ pub struct Cli {
 pub enum Command {
     #[command(subcommand)]
     Build(crate::build::Command),
+    Get(get::Command),
+    #[command(subcommand)]
+    Tree(tree::Command),
+    Trace(trace::Args),
+    Events(events::Args),
+    Stats(stats::Args),
+    #[command(subcommand)]
+    Create(create::Command),
     #[command(subcommand)]
     Create(crate::create::Command),
     #[command(subcommand)]
