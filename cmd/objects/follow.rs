@@ -9,7 +9,7 @@ use kube::core::DynamicObject;
 
 use super::args::{DryRun, reports};
 use super::{Act, Session, Target, send};
-use crate::shell::progress::{Progress, ProgressMode, State};
+use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
 
 /// One object to follow.
@@ -46,7 +46,8 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
     for (one, result) in followed.iter().zip(results) {
         match result {
             Ok(message) => {
-                let message = if message.is_empty() { "ready" } else { message.trim() };
+                let message = one_line(&message);
+                let message = if message.is_empty() { "ready" } else { message.as_str() };
                 session.shell.print(&format!("{}: {message}\n", one.target.reference()))?;
             }
             Err(error) => failed.push(error),

@@ -3,7 +3,6 @@
 pub mod diff;
 pub mod fields;
 pub mod kstatus;
-pub mod operator;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;
