@@ -28,6 +28,732 @@ module completions {
     --version(-V)             # Print version
   ]
 
+  def "nu-complete flux-operator reconcile color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Reconcile now
+  export extern "flux-operator reconcile" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator reconcile color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator reconcile instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator reconcile instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator reconcile instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator reconcile instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Reconcile a FluxInstance now
+  export extern "flux-operator reconcile instance" [
+    --force                   # Also migrate all Flux resources to their latest API version
+    --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator reconcile instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator reconcile resource wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator reconcile resource dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator reconcile resource progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator reconcile resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Reconcile Flux resources now
+  export extern "flux-operator reconcile resource" [
+    --force                   # Also ask for what the kind does only when forced
+    --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator reconcile resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  def "nu-complete flux-operator reconcile all ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator reconcile all dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator reconcile all color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Reconcile every object of a kind now
+  export extern "flux-operator reconcile all" [
+    --kind: string            # Kind of the objects: any case, plural or short name
+    --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
+    --all-namespaces(-A)      # Objects of all namespaces
+    --selector(-l): string    # Only objects with these labels, as in kubectl
+    --force                   # Also ask for what the kind does only when forced
+    --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator reconcile help" [
+  ]
+
+  # Reconcile a FluxInstance now
+  export extern "flux-operator reconcile help instance" [
+  ]
+
+  # Reconcile Flux resources now
+  export extern "flux-operator reconcile help resource" [
+  ]
+
+  # Reconcile every object of a kind now
+  export extern "flux-operator reconcile help all" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator reconcile help help" [
+  ]
+
+  def "nu-complete flux-operator suspend color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Suspend reconciliation
+  export extern "flux-operator suspend" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator suspend color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator suspend instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator suspend instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Suspend the reconciliation of a FluxInstance
+  export extern "flux-operator suspend instance" [
+    --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator suspend instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator suspend resource dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator suspend resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Suspend the reconciliation of Flux resources
+  export extern "flux-operator suspend resource" [
+    --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator suspend resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator suspend help" [
+  ]
+
+  # Suspend the reconciliation of a FluxInstance
+  export extern "flux-operator suspend help instance" [
+  ]
+
+  # Suspend the reconciliation of Flux resources
+  export extern "flux-operator suspend help resource" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator suspend help help" [
+  ]
+
+  def "nu-complete flux-operator resume color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Resume reconciliation
+  export extern "flux-operator resume" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator resume color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator resume instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator resume instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator resume instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator resume instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Resume the reconciliation of a FluxInstance
+  export extern "flux-operator resume instance" [
+    --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator resume instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator resume resource wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator resume resource dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator resume resource progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator resume resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Resume the reconciliation of Flux resources
+  export extern "flux-operator resume resource" [
+    --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator resume resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator resume help" [
+  ]
+
+  # Resume the reconciliation of a FluxInstance
+  export extern "flux-operator resume help instance" [
+  ]
+
+  # Resume the reconciliation of Flux resources
+  export extern "flux-operator resume help resource" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator resume help help" [
+  ]
+
+  def "nu-complete flux-operator wait color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Wait until an object is ready
+  export extern "flux-operator wait" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator wait color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator wait instance until" [] {
+    [ "ready" "create" "delete" ]
+  }
+
+  def "nu-complete flux-operator wait instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator wait instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Wait until a FluxInstance is ready
+  export extern "flux-operator wait instance" [
+    --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator wait instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator wait resource until" [] {
+    [ "ready" "create" "delete" ]
+  }
+
+  def "nu-complete flux-operator wait resource progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator wait resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Wait until Flux resources are ready
+  export extern "flux-operator wait resource" [
+    --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator wait resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator wait help" [
+  ]
+
+  # Wait until a FluxInstance is ready
+  export extern "flux-operator wait help instance" [
+  ]
+
+  # Wait until Flux resources are ready
+  export extern "flux-operator wait help resource" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator wait help help" [
+  ]
+
+  def "nu-complete flux-operator export color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print objects without what the cluster added
+  export extern "flux-operator export" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator export instance output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print a FluxInstance without what the cluster added
+  export extern "flux-operator export instance" [
+    --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator export resource output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print Flux resources without what the cluster added
+  export extern "flux-operator export resource" [
+    --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator export help" [
+  ]
+
+  # Print a FluxInstance without what the cluster added
+  export extern "flux-operator export help instance" [
+  ]
+
+  # Print Flux resources without what the cluster added
+  export extern "flux-operator export help resource" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator export help help" [
+  ]
+
+  def "nu-complete flux-operator delete color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Delete objects
+  export extern "flux-operator delete" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator delete color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator delete instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator delete instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator delete instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator delete instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Delete a FluxInstance
+  export extern "flux-operator delete instance" [
+    --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
+    --yes(-y)                 # Do not ask
+    --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator delete instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator delete help" [
+  ]
+
+  # Delete a FluxInstance
+  export extern "flux-operator delete help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator delete help help" [
+  ]
+
   def "nu-complete flux-operator completion shell" [] {
     [ "bash" "zsh" "fish" "powershell" "elvish" "nushell" ]
   }
@@ -161,6 +887,78 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator help" [
+  ]
+
+  # Reconcile now
+  export extern "flux-operator help reconcile" [
+  ]
+
+  # Reconcile a FluxInstance now
+  export extern "flux-operator help reconcile instance" [
+  ]
+
+  # Reconcile Flux resources now
+  export extern "flux-operator help reconcile resource" [
+  ]
+
+  # Reconcile every object of a kind now
+  export extern "flux-operator help reconcile all" [
+  ]
+
+  # Suspend reconciliation
+  export extern "flux-operator help suspend" [
+  ]
+
+  # Suspend the reconciliation of a FluxInstance
+  export extern "flux-operator help suspend instance" [
+  ]
+
+  # Suspend the reconciliation of Flux resources
+  export extern "flux-operator help suspend resource" [
+  ]
+
+  # Resume reconciliation
+  export extern "flux-operator help resume" [
+  ]
+
+  # Resume the reconciliation of a FluxInstance
+  export extern "flux-operator help resume instance" [
+  ]
+
+  # Resume the reconciliation of Flux resources
+  export extern "flux-operator help resume resource" [
+  ]
+
+  # Wait until an object is ready
+  export extern "flux-operator help wait" [
+  ]
+
+  # Wait until a FluxInstance is ready
+  export extern "flux-operator help wait instance" [
+  ]
+
+  # Wait until Flux resources are ready
+  export extern "flux-operator help wait resource" [
+  ]
+
+  # Print objects without what the cluster added
+  export extern "flux-operator help export" [
+  ]
+
+  # Print a FluxInstance without what the cluster added
+  export extern "flux-operator help export instance" [
+  ]
+
+  # Print Flux resources without what the cluster added
+  export extern "flux-operator help export resource" [
+  ]
+
+  # Delete objects
+  export extern "flux-operator help delete" [
+  ]
+
+  # Delete a FluxInstance
+  export extern "flux-operator help delete instance" [
   ]
 
   # Print the completion script for a shell

@@ -1,6 +1,5 @@
 //! From flags and environment to a cluster, and from its failures to the words and exit codes of the command line.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,16 +20,18 @@ pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
     if flags.token.is_some() && shell.stderr_is_terminal() {
         shell.warn("other users of this machine can see --token; a kubeconfig with tokenFile hides it");
     }
+    // No single call may outlast the whole command.
+    let limit = flags.request_timeout.0;
     let options = ConnectOptions {
         kubeconfig: kubeconfig(flags),
         overrides: overrides(flags),
         proxy: ProxyEnvironment {
-            https_proxy: either(environment::HTTPS_PROXY),
-            http_proxy: either(environment::HTTP_PROXY),
-            no_proxy: either(environment::NO_PROXY),
+            https_proxy: environment::any_case(environment::HTTPS_PROXY),
+            http_proxy: environment::any_case(environment::HTTP_PROXY),
+            no_proxy: environment::any_case(environment::NO_PROXY),
         },
         in_cluster: in_cluster(),
-        request_timeout: flags.request_timeout.0,
+        request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         on_retry: observer(flags.quiet),
     };
     flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
@@ -84,14 +85,8 @@ fn overrides(flags: &GlobalArgs) -> Overrides {
 }
 
 fn in_cluster() -> Option<InCluster> {
-    let text = |name| std::env::var_os(name).and_then(|v| v.into_string().ok()).filter(|v: &String| !v.is_empty());
-    Some(InCluster::new(text(environment::SERVICE_HOST)?, text(environment::SERVICE_PORT)?))
-}
-
-/// The upper-case variable, else the lower-case one.
-fn either(name: &str) -> Option<String> {
-    let text = |value: OsString| value.into_string().ok().filter(|v| !v.is_empty());
-    std::env::var_os(name).and_then(text).or_else(|| std::env::var_os(name.to_lowercase()).and_then(text))
+    let host = environment::text(environment::SERVICE_HOST)?;
+    Some(InCluster::new(host, environment::text(environment::SERVICE_PORT)?))
 }
 
 /// A pause without a word would look like a hang.

@@ -26,3 +26,13 @@ pub const NO_PROXY: &str = "NO_PROXY";
 /// Set in every pod: where the API server is.
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
+
+/// The variable's text; an empty one counts as unset.
+pub fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// The variable in upper or lower case, as proxy variables are written.
+pub fn any_case(name: &str) -> Option<String> {
+    text(name).or_else(|| text(&name.to_lowercase()))
+}

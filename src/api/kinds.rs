@@ -80,6 +80,11 @@ impl ResourceType {
     }
 }
 
+/// Returns group (empty for core) and version of an `apiVersion` text.
+pub fn split_api_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
 /// One kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FluxKind {

@@ -13,10 +13,15 @@ mod connect;
 mod credential_plugin;
 mod discovery;
 mod error;
+pub mod lease;
+pub mod events;
 pub mod kubeconfig;
+pub mod object;
 mod object_ref;
 mod objects;
 mod proxy;
+pub mod requests;
+pub mod watch;
 
 pub use call::{Retry, RetryObserver};
 pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
@@ -25,5 +30,3 @@ pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
 pub use objects::{ApplyOptions, ListOptions, Outcome};
 pub use proxy::ProxyEnvironment;
-
-pub mod object;

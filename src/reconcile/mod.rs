@@ -3,6 +3,9 @@
 pub mod diff;
 pub mod fields;
 pub mod kstatus;
+pub mod messages;
+pub mod progress;
+pub mod operator;
 pub mod request;
 pub mod shortcut;
 pub mod takeover;

@@ -114,6 +114,84 @@ fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
     Some(kept)
 }
 
+/// Returns the result of a dry run without the fields that only managers to be taken over own and the manifest lacks.
+///
+/// The dry run is made before the take-over, so the server still keeps those fields; the apply after it does not.
+pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_managers: &[String]) -> Value {
+    let mut wanted = result.clone();
+    let Some(entries) = taken_over(live, extra_managers) else { return remove_stale(wanted) };
+    let Some((ours, others)) = entries.split_last() else { return remove_stale(wanted) };
+    let foreign = others
+        .iter()
+        .filter(|entry| fields::text(entry, "subresource").is_empty())
+        .fold(Value::Null, |set, entry| fields::union(&set, &entry["fieldsV1"]));
+    prune(&mut wanted, Some(desired), &ours["fieldsV1"], &foreign);
+    remove_stale(wanted)
+}
+
+fn remove_stale(mut object: Value) -> Value {
+    for (map, stale) in [("annotations", STALE_ANNOTATIONS), ("labels", STALE_LABELS)] {
+        if let Some(map) = object.get_mut("metadata").and_then(|metadata| metadata.get_mut(map)).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !stale.contains(&key.as_str()));
+        }
+    }
+    object
+}
+
+/// Removes what `ours` holds, `desired` lacks and nobody else (`foreign`) holds.
+fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Value) {
+    let members: Vec<(&String, &Value)> =
+        ours.as_object().into_iter().flatten().filter(|(name, _)| *name != ".").collect();
+    match value {
+        Value::Object(map) => {
+            for (name, below) in members {
+                let Some(key) = name.strip_prefix("f:") else { continue };
+                let theirs = foreign.get(name);
+                let wanted = desired.and_then(|desired| desired.get(key));
+                let leaf = below.as_object().is_none_or(|below| below.keys().all(|name| name == "."));
+                match map.get_mut(key) {
+                    Some(_) if wanted.is_none() && leaf && theirs.is_none() => drop(map.remove(key)),
+                    Some(inner) if !leaf => {
+                        let had = is_filled(inner);
+                        prune(inner, wanted, below, theirs.unwrap_or(&Value::Null));
+                        if had && wanted.is_none() && !is_filled(inner) {
+                            map.remove(key);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            items.retain_mut(|item| {
+                let Some((name, below)) = members.iter().find(|(name, _)| fields::names_item(name, item)) else { return true };
+                let theirs = foreign.get(name.as_str());
+                let wanted = desired.and_then(Value::as_array).and_then(|items| items.iter().find(|one| fields::names_item(name, one) || name_matches(one, item)));
+                if wanted.is_none() && theirs.is_none() {
+                    return false;
+                }
+                prune(item, wanted, below, theirs.unwrap_or(&Value::Null));
+                true
+            });
+        }
+        _ => {}
+    }
+}
+
+/// A manifest may lack key fields that the server defaults, such as the protocol of a port.
+fn name_matches(manifest: &Value, item: &Value) -> bool {
+    let keys = ["name", "containerPort", "port", "mountPath", "ip"];
+    keys.iter().any(|key| manifest.get(key).is_some_and(|value| item.get(key) == Some(value)))
+}
+
+fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
 /// Escapes one token of a JSON pointer (RFC 6901).
 pub fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
@@ -175,6 +253,22 @@ mod tests {
         );
         let overridden = managed_fields(&clean_up(&live, &["me".into()]).unwrap());
         assert_eq!(overridden.len(), 1);
+    }
+
+    #[test]
+    fn what_only_taken_over_managers_hold_is_shown_as_going_away() {
+        let live = json!({
+            "metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": [
+                entry("kubectl-edit", "Update", json!({"f:metadata": {"f:labels": {"f:b": {}}}, "f:spec": {"f:paused": {}, "f:replicas": {}}})),
+                entry("flux-operator", "Apply", json!({"f:metadata": {"f:labels": {"f:a": {}}}})),
+                entry("me", "Apply", json!({"f:spec": {"f:paused": {}}})),
+            ]},
+            "spec": {"paused": true, "replicas": 3}
+        });
+        let desired = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 1}});
+        let result = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"paused": true, "replicas": 1}});
+        let shown = without_surplus(&live, &desired, &result, &[]);
+        assert_eq!(shown, json!({"metadata": {"labels": {"a": "1"}}, "spec": {"paused": true, "replicas": 1}}));
     }
 
     #[test]

@@ -1,0 +1,89 @@
+//! Events about an object, as `core/v1` Events: that is what `kubectl describe` and Flux's own tools show.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Cluster;
+use super::requests::CallError;
+use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
+
+/// One thing to say about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// A warning, else normal.
+    pub warning: bool,
+    pub reason: &'static str,
+    pub message: String,
+    /// Recorded as an annotation.
+    pub revision: Option<String>,
+}
+
+/// Returns the reference to an object that events carry.
+pub fn involved_object(object: &Value) -> Value {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    json!({
+        "apiVersion": text("/apiVersion"),
+        "kind": text("/kind"),
+        "namespace": text("/metadata/namespace"),
+        "name": text("/metadata/name"),
+        "uid": text("/metadata/uid"),
+        "resourceVersion": text("/metadata/resourceVersion"),
+    })
+}
+
+/// Returns the event as the API server takes it. `sequence` tells events of the same instant apart.
+pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) -> Value {
+    let involved = involved_object(object);
+    let name = involved["name"].as_str().unwrap_or_default();
+    // A name made of the time, so that sending it twice creates it once.
+    let mut metadata = json!({
+        "name": format!("{name}.{:x}{sequence:02x}", now.as_nanosecond()),
+        "namespace": involved["namespace"],
+    });
+    if let Some(revision) = event.revision.as_ref().filter(|revision| !revision.is_empty()) {
+        metadata["annotations"] = json!({REVISION_ANNOTATION: revision});
+    }
+    // Seconds are what the API stores.
+    let time = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": metadata,
+        "involvedObject": involved,
+        "reason": event.reason,
+        "message": event.message,
+        "type": if event.warning { "Warning" } else { "Normal" },
+        "source": {"component": OPERATOR_NAME},
+        "reportingComponent": OPERATOR_NAME,
+        "reportingInstance": "",
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+    })
+}
+
+impl Cluster {
+    /// Records an event.
+    pub async fn record(&self, event: &Value) -> Result<(), CallError> {
+        self.create(event, RECONCILER_FIELD_MANAGER).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_names_the_object_and_the_revision() {
+        let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "flux-system", "uid": "u", "resourceVersion": "3"}});
+        let event = Event { warning: false, reason: "ReconciliationSucceeded", message: "done".into(), revision: Some("v1@sha256:0".into()) };
+        let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
+        let sent = manifest(&event, &object, now, 1);
+        assert_eq!(sent["metadata"]["annotations"]["fluxcd.controlplane.io/revision"], "v1@sha256:0");
+        assert_eq!(sent["involvedObject"]["uid"], "u");
+        assert_eq!(sent["type"], "Normal");
+        assert_eq!(sent["lastTimestamp"], "2026-01-02T03:04:06Z");
+        assert_ne!(sent["metadata"]["name"], manifest(&event, &object, now, 2)["metadata"]["name"]);
+    }
+}

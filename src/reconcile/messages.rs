@@ -1,0 +1,148 @@
+//! The texts of conditions and events. Pure.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::api::kstatus::Status;
+use super::progress::Action;
+use crate::go_duration;
+
+/// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
+pub fn rounded(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    let unit: u128 = if nanos < 1_000_000_000 { 1_000_000 } else { 1_000_000_000 };
+    let rounded = (nanos + unit / 2) / unit * unit;
+    // Both units fit: a run is shorter than the 584 years of 64 bits of nanoseconds.
+    go_text(Duration::from_nanos(u64::try_from(rounded).unwrap_or(u64::MAX)))
+}
+
+/// Returns a duration in full precision, as the history stores it.
+pub fn go_text(duration: Duration) -> String {
+    go_duration::format(SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX))
+}
+
+/// Returns the message of a successful run.
+pub fn finished(duration: Duration) -> String {
+    format!("Reconciliation finished in {}", rounded(duration))
+}
+
+/// Returns the text of the event that lists what a run changed: applied objects first, pruned ones after them.
+pub fn applied(version: &str, first_install: bool, changes: &[(String, Action)]) -> String {
+    let verb = if first_install { "installed" } else { "updated" };
+    let mut text = format!("Flux {version} {verb}");
+    for (object, action) in changes.iter().filter(|(_, action)| *action != Action::Unchanged) {
+        text.push_str(&format!("\n{object} {}", action.as_str()));
+    }
+    text
+}
+
+/// Returns the text of the event that announces a revision.
+pub fn attempted(revision: &str, previous: Option<&str>) -> String {
+    match previous.filter(|previous| !previous.is_empty()) {
+        None => format!("Installing revision {revision}"),
+        Some(_) => format!("Upgrading to revision {revision}"),
+    }
+}
+
+/// Returns the text of the event about an old version.
+pub fn outdated(version: &str, latest: &str) -> String {
+    format!("Flux {version} is outdated, the latest stable version is {latest}")
+}
+
+/// One object that is not healthy.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unhealthy {
+    /// `Kind/namespace/name`.
+    pub object: String,
+    pub health: HealthWord,
+    /// What the object or its pods say about it; empty when nothing is known.
+    pub detail: String,
+}
+
+/// [`Status`] in an order, so that lists sort the same way every time.
+pub type HealthWord = String;
+
+impl Unhealthy {
+    pub fn new(object: impl Into<String>, health: Status, detail: impl Into<String>) -> Self {
+        Unhealthy { object: object.into(), health: health.to_string(), detail: detail.into() }
+    }
+}
+
+/// Returns the text of a failed health check: the objects sorted, then a line for each that says why.
+pub fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
+    let mut sorted = objects.to_vec();
+    sorted.sort();
+    let list: Vec<String> = sorted.iter().map(|one| format!("{} status: '{}'", one.object, one.health)).collect();
+    let what = if timed_out { "timeout waiting for" } else { "failed early due to stalled resources" };
+    let mut text = format!("{what}: [{}]", list.join(", "));
+    for one in sorted.iter().filter(|one| !one.detail.trim().is_empty()) {
+        text.push_str(&format!("\n{} status: {}", one.object, one.detail.trim()));
+    }
+    text
+}
+
+/// Longest condition message the reference API allows, in bytes.
+const MESSAGE_LIMIT: usize = 32768;
+
+/// Returns a message that fits into a condition, cut with `...`, without a line end.
+pub fn fit(message: &str) -> String {
+    let message = message.trim_end();
+    if message.len() <= MESSAGE_LIMIT {
+        return message.to_owned();
+    }
+    let mut end = MESSAGE_LIMIT - 3;
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", message.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_rounded_like_the_reference_rounds_them() {
+        assert_eq!(finished(Duration::from_micros(431_400)), "Reconciliation finished in 431ms");
+        assert_eq!(finished(Duration::from_millis(52_400)), "Reconciliation finished in 52s");
+        assert_eq!(finished(Duration::from_millis(65_000)), "Reconciliation finished in 1m5s");
+        assert_eq!(finished(Duration::from_millis(1_300)), "Reconciliation finished in 1s");
+    }
+
+    #[test]
+    fn the_applied_event_lists_what_changed_and_ends_without_a_line_end() {
+        let changes = [
+            ("Namespace/flux-system".to_owned(), Action::Configured),
+            ("Deployment/flux-system/a".to_owned(), Action::Unchanged),
+            ("Service/flux-system/b".to_owned(), Action::Skipped),
+        ];
+        assert_eq!(
+            applied("v2.9.4", true, &changes),
+            "Flux v2.9.4 installed\nNamespace/flux-system configured\nService/flux-system/b skipped"
+        );
+        assert!(applied("v2.9.4", false, &changes).starts_with("Flux v2.9.4 updated\n"));
+    }
+
+    #[test]
+    fn a_failed_health_check_lists_objects_sorted_and_says_why() {
+        let objects = [
+            Unhealthy::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
+            Unhealthy::new("Deployment/flux-system/helm-controller", Status::InProgress, "ImagePullBackOff: no such image\n"),
+        ];
+        assert_eq!(
+            unhealthy(true, &objects),
+            "timeout waiting for: [Deployment/flux-system/helm-controller status: 'InProgress', \
+             Deployment/flux-system/source-controller status: 'InProgress']\n\
+             Deployment/flux-system/helm-controller status: ImagePullBackOff: no such image"
+        );
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_cut_at_a_character() {
+        let long = "ä".repeat(20_000);
+        let cut = fit(&long);
+        assert!(cut.len() <= MESSAGE_LIMIT && cut.ends_with("..."));
+        assert_eq!(fit("short\n"), "short");
+    }
+}

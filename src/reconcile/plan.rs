@@ -1,0 +1,380 @@
+//! What a run would do, as a value: printed by `plan`, saved to a file, carried out by `apply` and the controller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::diff::{self, FieldChange};
+use super::shortcut;
+use super::survey::Survey;
+use super::takeover;
+use crate::api::ComponentImage;
+use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
+use crate::cluster::Cluster;
+use crate::cluster::object::{ObjectId, ObjectKey};
+use crate::cluster::requests::CallError;
+
+/// What is to happen to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Step {
+    Create,
+    Configure,
+    Unchanged,
+    Prune,
+    /// It would be pruned, but something protects it.
+    Skip,
+}
+
+/// One object of the build and what is to happen to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedObject {
+    pub object: ObjectId,
+    pub step: Step,
+    /// Fields that change; empty for objects that are created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<FieldChange>,
+    /// Managers whose fields are taken over first, or leftovers of other tools are removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_over: bool,
+    /// It cannot be compared before an earlier stage is done: its namespace or its kind is created or changed by this plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// Digest of the live object the plan was made from; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+    /// The manifest that is applied.
+    pub desired: Value,
+    /// The live object, for diffs; not part of a saved plan.
+    #[serde(skip)]
+    pub live: Option<Value>,
+    /// What the server would make of it, for diffs; not part of a saved plan.
+    #[serde(skip)]
+    pub result: Option<Value>,
+}
+
+/// One object that is no longer built.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedPrune {
+    pub object: ObjectId,
+    pub step: Step,
+    /// Why it stays, when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub seen: String,
+    #[serde(skip)]
+    pub live: Value,
+}
+
+/// API versions a custom resource definition stops serving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedVersions {
+    pub definition: String,
+    pub versions: Vec<String>,
+    /// Those of them in which objects may still be stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<String>,
+}
+
+/// The instance a plan was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedInstance {
+    pub namespace: String,
+    pub name: String,
+    /// Empty when the object is not in the cluster yet.
+    pub uid: String,
+    pub generation: i64,
+}
+
+/// What a run would do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub instance: PlannedInstance,
+    /// For example `v2.9.4`.
+    pub version: String,
+    /// `version@digest`.
+    pub revision: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_revision: Option<String>,
+    /// The newest version, when `version` is not it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer: Option<String>,
+    pub images: Vec<ComponentImage>,
+    /// In apply order.
+    pub objects: Vec<PlannedObject>,
+    /// In the order of deletion.
+    pub prune: Vec<PlannedPrune>,
+    pub removed_versions: Vec<RemovedVersions>,
+    pub warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Reports whether carrying the plan out would write anything but the status.
+    pub fn has_changes(&self) -> bool {
+        self.objects.iter().any(|object| object.step != Step::Unchanged) || !self.prune.is_empty()
+    }
+
+    /// Returns how many objects get each step.
+    pub fn count(&self, step: Step) -> usize {
+        self.objects.iter().filter(|object| object.step == step).count() + self.prune.iter().filter(|prune| prune.step == step).count()
+    }
+
+    /// Returns the Deployments whose pods are replaced.
+    pub fn restarts(&self) -> Vec<&ObjectId> {
+        let restarts = |planned: &&PlannedObject| {
+            planned.object.kind == "Deployment"
+                && planned.step == Step::Configure
+                && planned.changes.iter().any(|change| change.path.starts_with("spec.template"))
+        };
+        self.objects.iter().filter(restarts).map(|planned| &planned.object).collect()
+    }
+}
+
+/// A manifest the API server refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("{object} {phase} failed {}", source.sentence())]
+pub struct ApplyError {
+    pub object: ObjectId,
+    /// `dry-run` or `apply`.
+    pub phase: &'static str,
+    pub source: CallError,
+}
+
+/// Stages of an apply; each waits until the one before is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApplyStage {
+    Definitions,
+    Classes,
+    Objects,
+}
+
+/// Returns the stage an object is applied in.
+pub fn stage(object: &ObjectId) -> ApplyStage {
+    match object.kind.as_str() {
+        "CustomResourceDefinition" | "Namespace" | "ClusterRole" => ApplyStage::Definitions,
+        kind if kind.ends_with("Class") => ApplyStage::Classes,
+        _ => ApplyStage::Objects,
+    }
+}
+
+/// Returns a digest of a live object that changes whenever somebody changes the object, but not with its status.
+pub fn fingerprint(live: &Value) -> String {
+    let mut bare = live.clone();
+    if let Some(object) = bare.as_object_mut() {
+        object.remove("status");
+    }
+    if let Some(metadata) = bare.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+        if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
+            entries.retain(|entry| entry.get("subresource").is_none());
+        }
+    }
+    format!("sha256:{}", hex::encode(Sha256::digest(bare.to_string())))
+}
+
+/// Compares one manifest with the cluster.
+///
+/// # Errors
+/// The server refuses the manifest, or cannot be asked.
+pub async fn decide(cluster: &Cluster, desired: &Value, known: Option<&Value>, extra_managers: &[String]) -> Result<PlannedObject, ApplyError> {
+    let object = ObjectId::of(desired);
+    let planned = |step, live: Option<Value>| PlannedObject {
+        object: object.clone(),
+        step,
+        changes: vec![],
+        takes_over: false,
+        deferred: false,
+        seen: live.as_ref().map(fingerprint),
+        desired: desired.clone(),
+        live,
+        result: None,
+    };
+    if let Some(live) = known
+        && shortcut::holds(desired, live, extra_managers)
+    {
+        return Ok(planned(Step::Unchanged, known.cloned()));
+    }
+    let failed = |source| ApplyError { object: object.clone(), phase: "dry-run", source };
+    let result = cluster.apply_forced(desired, RECONCILER_FIELD_MANAGER, true).await.map_err(failed)?;
+    if result.pointer("/metadata/resourceVersion").is_none() {
+        return Ok(PlannedObject { result: Some(result), ..planned(Step::Create, None) });
+    }
+    let live = match known {
+        Some(live) => Some(live.clone()),
+        None => cluster.read(&object).await.map_err(failed)?,
+    };
+    // Deleted between the two calls.
+    let Some(live) = live else { return Ok(planned(Step::Create, None)) };
+    let result = takeover::without_surplus(&live, desired, &result, extra_managers);
+    let changes = diff::changes(&live, &result);
+    let takes_over = takeover::clean_up(&live, extra_managers).is_some();
+    let step = if changes.is_empty() && !takes_over { Step::Unchanged } else { Step::Configure };
+    Ok(PlannedObject { changes, takes_over, result: Some(result), ..planned(step, Some(live)) })
+}
+
+/// Compares all manifests with the cluster, `concurrency` at a time; the result is in the order of `desired`.
+///
+/// # Errors
+/// Every manifest the server refuses, in apply order.
+pub async fn objects(
+    cluster: &Cluster,
+    survey: &Survey,
+    desired: &[Value],
+    extra_managers: &[String],
+    concurrency: usize,
+) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
+    let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).collect();
+    let new_namespaces: BTreeSet<&str> =
+        ids.iter().filter(|id| id.kind == "Namespace" && survey.is_absent(&id.key())).map(|id| id.name.as_str()).collect();
+    // Custom resources are compared last: what happens to their definition decides whether they can be.
+    let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
+    let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
+    let mut planned: BTreeMap<usize, PlannedObject> = BTreeMap::new();
+    let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
+    for customs in [false, true] {
+        let changing: BTreeMap<String, Step> =
+            planned.values().filter(|one| one.object.kind == "CustomResourceDefinition").map(|one| (one.object.name.clone(), one.step)).collect();
+        let pass = desired.iter().zip(&ids).enumerate().filter(|(_, (_, id))| is_custom(id).is_some() == customs);
+        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> = futures::stream::iter(pass.map(|(index, (manifest, id))| {
+            let known = survey.get(&id.key());
+            let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
+            let homeless = new_namespaces.contains(id.namespace.as_str());
+            async move {
+                if homeless || definition == Some(Step::Create) {
+                    return (index, Ok(deferred(id, manifest, None, Step::Create)));
+                }
+                let decided = decide(cluster, manifest, known, extra_managers).await;
+                let decided = match decided {
+                    // The old definition need not know what the new one allows.
+                    Err(error) if definition == Some(Step::Configure) && error.source.status.is_some() => {
+                        let step = if known.is_some() { Step::Configure } else { Step::Create };
+                        Ok(deferred(id, manifest, known, step))
+                    }
+                    decided => decided,
+                };
+                (index, decided)
+            }
+        }))
+        .buffer_unordered(concurrency.max(1))
+        .collect()
+        .await;
+        for (index, result) in results {
+            match result {
+                Ok(object) => drop(planned.insert(index, object)),
+                Err(error) => drop(errors.insert(index, error)),
+            }
+        }
+    }
+    if errors.is_empty() { Ok(planned.into_values().collect()) } else { Err(errors.into_values().collect()) }
+}
+
+fn deferred(object: &ObjectId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
+    PlannedObject {
+        object: object.clone(),
+        step,
+        changes: vec![],
+        takes_over: false,
+        deferred: true,
+        seen: live.map(fingerprint),
+        desired: desired.clone(),
+        live: live.cloned(),
+        result: None,
+    }
+}
+
+/// Returns group and kind of what a custom resource definition defines, with its name.
+fn defines(object: &Value) -> Option<((&str, &str), &str)> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    (text("/kind")? == "CustomResourceDefinition").then_some(())?;
+    Some(((text("/spec/group")?, text("/spec/names/kind")?), text("/metadata/name")?))
+}
+
+/// Decides what happens to the objects of the inventory that are no longer built, given in the order of deletion.
+pub async fn prune(
+    cluster: &Cluster,
+    survey: &mut Survey,
+    stale: Vec<ObjectId>,
+    owner: (&str, &str),
+) -> Result<Vec<PlannedPrune>, CallError> {
+    let mut planned = vec![];
+    for id in stale {
+        let id = survey.stored_version(&id);
+        // What is gone needs no pruning.
+        let Some(live) = survey.find(cluster, &id).await? else { continue };
+        let reason = protection(&live, owner);
+        let step = if reason.is_some() { Step::Skip } else { Step::Prune };
+        planned.push(PlannedPrune { object: id, step, reason, seen: fingerprint(&live), live });
+    }
+    Ok(planned)
+}
+
+/// Returns why an object must not be deleted by the instance `owner` (name, namespace), or `None` when it may.
+pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
+    let value = |map: &str, key: &str| live.get("metadata")?.get(map)?.get(key)?.as_str().map(str::to_owned);
+    for (label, wanted) in [(OWNER_NAME_LABEL, name), (OWNER_NAMESPACE_LABEL, namespace)] {
+        if value("labels", label).as_deref() != Some(wanted) {
+            return Some(format!("its label {label} is not {wanted}"));
+        }
+    }
+    for map in ["labels", "annotations"] {
+        if value(map, PRUNE).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED)) {
+            return Some(format!("{PRUNE} is {DISABLED}"));
+        }
+    }
+    None
+}
+
+/// Returns the API versions that changed definitions stop serving.
+pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
+    let served = |crd: &Value| -> Vec<String> {
+        let versions = crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+        let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
+        served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
+    };
+    let definitions = objects.iter().filter(|one| one.object.kind == "CustomResourceDefinition" && one.step == Step::Configure);
+    definitions
+        .filter_map(|one| {
+            let live = one.live.as_ref()?;
+            let kept = served(&one.desired);
+            let versions: Vec<String> = served(live).into_iter().filter(|version| !kept.contains(version)).collect();
+            let stored = live.pointer("/status/storedVersions").and_then(Value::as_array).into_iter().flatten();
+            let stored = stored.filter_map(Value::as_str).filter(|version| versions.iter().any(|gone| gone == version));
+            let stored = stored.map(str::to_owned).collect();
+            (!versions.is_empty()).then(|| RemovedVersions { definition: one.object.name.clone(), versions, stored })
+        })
+        .collect()
+}
+
+/// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
+pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
+    let mut moved = vec![];
+    let objects = plan.objects.iter().map(|one| (&one.object, one.seen.as_ref()));
+    let pruned = plan.prune.iter().map(|one| (&one.object, Some(&one.seen)));
+    for (id, seen) in objects.chain(pruned) {
+        let now = survey.find(cluster, id).await?.as_ref().map(fingerprint);
+        if now.as_ref() != seen {
+            moved.push(id.clone());
+        }
+    }
+    Ok(moved)
+}
+
+/// Returns the ids of `old` that `built` lacks, in the order of deletion.
+pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectKey>) -> Vec<ObjectId> {
+    let mut stale: Vec<ObjectId> = old.iter().filter(|id| !built.contains(&id.key())).cloned().collect();
+    stale.sort_by(|left, right| order(right).cmp(&order(left)));
+    stale.dedup();
+    stale
+}
+
+fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
+    crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
+}

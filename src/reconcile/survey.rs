@@ -1,0 +1,157 @@
+//! What lives in the cluster of all a run is about, read with one list per kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt};
+use serde_json::Value;
+
+use crate::api::well_known::PART_OF_LABEL;
+use crate::cluster::Cluster;
+use crate::cluster::object::{ObjectId, ObjectKey};
+use crate::cluster::requests::{CallError, Selector};
+
+/// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    live: BTreeMap<ObjectKey, Value>,
+    absent: BTreeSet<ObjectKey>,
+}
+
+/// One list to make: objects of one kind in one namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Collection {
+    group: String,
+    kind: String,
+    namespace: String,
+}
+
+/// Kinds a cluster holds many strangers of: they are listed by Flux's label. An object that is not in such a list may
+/// still be there without the label.
+fn is_crowded(kind: &str) -> bool {
+    matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
+}
+
+fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
+    match ids {
+        _ if is_crowded(&collection.kind) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
+        // All Deployments are wanted: an operator may be among them.
+        [one] if collection.kind != "Deployment" => Selector::named(&one.name),
+        _ => Selector::default(),
+    }
+}
+
+impl Survey {
+    /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
+    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ObjectId>, concurrency: usize) -> Result<Self, CallError> {
+        let mut collections: BTreeMap<Collection, Vec<&ObjectId>> = BTreeMap::new();
+        for id in ids {
+            let collection =
+                Collection { group: id.group.clone(), kind: id.kind.clone(), namespace: id.namespace.clone() };
+            let ids = collections.entry(collection).or_default();
+            if !ids.iter().any(|known| known.name == id.name) {
+                ids.push(id);
+            }
+        }
+        let lists = futures::stream::iter(collections.iter().map(|(collection, ids)| async move {
+            let Some(first) = ids.first() else { return Ok((collection, vec![])) };
+            let resource = match cluster.resource(first).await {
+                // The kind is not served: none of its objects are there.
+                Err(error) if error.is_not_found() => return Ok((collection, vec![])),
+                resource => resource?,
+            };
+            let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+            let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
+            Ok::<_, CallError>((collection, list.map(|list| list.items).unwrap_or_default()))
+        }))
+        .buffer_unordered(concurrency.max(1))
+        .try_collect::<Vec<_>>()
+        .await?;
+        let mut survey = Survey::default();
+        for (collection, items) in lists {
+            for item in items {
+                survey.live.insert(ObjectId::of(&item).key(), item);
+            }
+            if !is_crowded(&collection.kind) {
+                let ids = collections.get(collection).into_iter().flatten();
+                let missing = ids.map(|id| id.key()).filter(|key| !survey.live.contains_key(key));
+                survey.absent.extend(missing.collect::<Vec<_>>());
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Returns a live object as far as it was seen.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
+        self.live.get(key)
+    }
+
+    /// Reports whether an object is known not to be there; what was merely not seen is not.
+    pub fn is_absent(&self, key: &ObjectKey) -> bool {
+        self.absent.contains(key)
+    }
+
+    /// Returns the object, asking the server when it was not seen and is not known to be absent.
+    pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, CallError> {
+        let key = id.key();
+        if let Some(live) = self.live.get(&key) {
+            return Ok(Some(live.clone()));
+        }
+        if self.absent.contains(&key) {
+            return Ok(None);
+        }
+        match cluster.read(id).await? {
+            Some(live) => {
+                self.set(live.clone());
+                Ok(Some(live))
+            }
+            None => {
+                self.absent.insert(key);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Records what the server last said of an object.
+    pub fn set(&mut self, live: Value) {
+        let key = ObjectId::of(&live).key();
+        self.absent.remove(&key);
+        self.live.insert(key, live);
+    }
+
+    /// Records that an object is gone.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        self.live.remove(key);
+        self.absent.insert(key.clone());
+    }
+
+    /// Returns the seen objects of a kind.
+    pub fn of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.live.iter().filter(move |(key, _)| key.group == group && key.kind == kind).map(|(_, live)| live)
+    }
+
+    /// Returns the Flux custom resource definitions that were seen, by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &Value> {
+        self.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
+    /// Returns the version under which a custom resource is stored now, by its definition; the id's own one for any other
+    /// kind. An inventory may name a version that an upgrade has dropped since.
+    pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
+        let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let version = self
+            .definitions()
+            .find(|crd| {
+                text(crd, "/spec/group").as_deref() == Some(&id.group)
+                    && text(crd, "/spec/names/kind").as_deref() == Some(&id.kind)
+            })
+            .and_then(storage_version);
+        ObjectId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
+    }
+}
+
+/// Returns the storage version of a custom resource definition.
+pub fn storage_version(definition: &Value) -> Option<String> {
+    let versions = definition.pointer("/spec/versions")?.as_array()?;
+    let stored = versions.iter().find(|version| version.get("storage") == Some(&Value::Bool(true)))?;
+    stored.get("name")?.as_str().map(str::to_owned)
+}
