@@ -2,8 +2,14 @@
 
 pub mod diff;
 pub mod fields;
+pub mod health;
+pub mod interrupt;
 pub mod messages;
+pub mod plan;
+pub mod pods;
 pub mod progress;
 pub mod request;
 pub mod shortcut;
+pub mod status;
+pub mod survey;
 pub mod takeover;
