@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -27,6 +27,8 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    #[command(subcommand)]
+    Create(create::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),
     #[command(subcommand)]

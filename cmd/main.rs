@@ -6,9 +6,11 @@ use clap::{CommandFactory, Parser};
 
 mod cli;
 mod completion;
+mod create;
 mod delete;
 mod export;
 mod generate;
+mod manifest;
 mod objects;
 mod reconcile;
 mod resume;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
+        Command::Create(command) => create::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),

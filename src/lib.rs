@@ -5,6 +5,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod api;
+pub mod build;
 pub mod cluster;
 pub mod distribution;
 pub mod go_duration;

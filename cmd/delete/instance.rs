@@ -1,16 +1,30 @@
 //! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
 
-use crate::objects::args::{DryRunArgs, WaitArgs};
+use flux_operator::api::well_known::FINALIZER;
+use flux_operator::reconcile::operator::Attention;
+use flux_operator::reconcile::request::Absent;
+use kube::api::{DeleteParams, Preconditions};
+use kube::core::DynamicObject;
+
+use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::objects::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
+use crate::shell::confirm::{Agreement, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Delete a FluxInstance
+///
+/// The operator then uninstalls Flux; what Flux has deployed keeps running. A
+/// suspended instance leaves Flux in the cluster. Without a running operator the
+/// command refuses: `uninstall instance --in-process` does the work itself.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Delete the instance; the operator uninstalls Flux\n  \
     flux-operator -n flux-system delete instance flux\n\n  \
     # Delete the instance and keep Flux running\n  \
-    flux-operator -n flux-system delete instance flux --with-suspend --yes")]
+    flux-operator -n flux-system delete instance flux --with-suspend --yes\n\n  \
+    # See whether it would be allowed\n  \
+    flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
     #[arg(default_value = "flux")]
@@ -29,6 +43,128 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-pub fn run(_args: &Args, _shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let target = session.instance(&args.name);
+        let (object, attention) = tokio::try_join!(session.get(&target), session.attention(&target))?;
+        let suspended = target.switch().is_off(&object);
+        let keeps_flux = suspended || args.with_suspend;
+        refuse_without_operator(&session, &target, &object, &attention, keeps_flux)?;
+        delete(&session, args, &target, &object, suspended, keeps_flux).await
+    })
+}
+
+async fn delete(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    object: &DynamicObject,
+    suspended: bool,
+    keeps_flux: bool,
+) -> Result<Exit, CliError> {
+    let place = session.place(&target.reference());
+    let effect = effect(object, keeps_flux);
+    match args.dry_run.dry_run {
+        Some(DryRun::Client) => {
+            session.shell.status(&format!("(dry run) would delete {place}: {effect}"));
+            return Ok(Exit::Done);
+        }
+        Some(DryRun::Server) => {
+            remove(session, target, object, true).await?;
+            session.shell.status(&format!("(server dry run) would delete {place}: {effect}"));
+            return Ok(Exit::Done);
+        }
+        None => {}
+    }
+    if !args.yes {
+        session.shell.status(&format!("{effect}."));
+    }
+    confirm(session.shell, args.yes, &format!("delete {place}"), Agreement::Yes).await?;
+    // The answer took as long as it took.
+    let session = &session.with_new_deadline();
+    if args.with_suspend && !suspended {
+        let (_, failed) = send(session, std::slice::from_ref(target), Act::Suspend, None).await?;
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error);
+        }
+    }
+    remove(session, target, object, false).await?;
+    session.shell.status(&format!("► deletion requested for {place}"));
+    let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
+    session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+    if !args.wait.wait {
+        return Ok(Exit::Done);
+    }
+    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends };
+    until_gone(session, &followed, object.metadata.uid.as_deref(), args.progress.progress).await?;
+    session.shell.print(&format!("{}: deleted\n", target.reference()))?;
     Ok(Exit::Done)
+}
+
+/// Without an operator a finalizer would hold the object for ever, and Flux would stay without anybody who knows it.
+fn refuse_without_operator(
+    session: &Session<'_>,
+    target: &Target,
+    object: &DynamicObject,
+    attention: &Attention,
+    keeps_flux: bool,
+) -> Result<(), CliError> {
+    let held = object.metadata.finalizers.iter().flatten().any(|f| f == FINALIZER);
+    let owns = inventory_counts(object).iter().any(|(_, count)| *count > 0);
+    if !attention.is_nobody() || (!held && (keeps_flux || !owns)) {
+        return Ok(());
+    }
+    let uninstall = session.command(&format!("uninstall {} --in-process", target.words()), &target.namespace);
+    Err(CliError::failed(format!("cannot delete {}: nobody would clean up", session.place(&target.reference())))
+        .cause(attention.to_string())
+        .object(target.reference().to_string())
+        .hint(format!("uninstall Flux from here with `{uninstall}`")))
+}
+
+async fn remove(session: &Session<'_>, target: &Target, object: &DynamicObject, dry_run: bool) -> Result<(), CliError> {
+    let objects = session.objects(target.kind, Some(&target.namespace)).await?;
+    // Only the object the question was about: not one of the same name that came meanwhile.
+    let preconditions = Preconditions { uid: object.metadata.uid.clone(), resource_version: None };
+    let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
+    let reference = target.reference();
+    let attempted = format!("delete {}", session.place(&reference));
+    session.call(&attempted, Some(&reference), objects.delete(&target.name, &parameters)).await.map(|_| ())
+}
+
+/// What deleting the object does, as one sentence.
+fn effect(object: &DynamicObject, keeps_flux: bool) -> String {
+    let counts = inventory_counts(object);
+    if keeps_flux {
+        return "Flux and what it has deployed stay in the cluster, and nobody takes care of Flux any more".to_owned();
+    }
+    if counts.is_empty() {
+        return "The instance owns no objects".to_owned();
+    }
+    let list: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    format!(
+        "The operator uninstalls Flux ({}) with all Flux resources; what Flux has deployed keeps running",
+        list.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_effect_counts_what_goes() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "metadata": {"name": "flux"},
+            "status": {"inventory": {"entries": [
+                {"id": "flux-system_source-controller_apps_Deployment", "v": "v1"},
+                {"id": "flux-system_helm-controller_apps_Deployment", "v": "v1"},
+                {"id": "_crd-controller-flux-system_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+            ]}},
+        }))
+        .unwrap();
+        assert!(effect(&object, false).contains("(2 Deployment, 1 ClusterRole)"), "{}", effect(&object, false));
+        assert!(effect(&object, true).contains("stay"));
+    }
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Subcommand, ValueEnum};
+use flux_operator::api::crd;
+use flux_operator::yaml;
 
 use crate::cli::Cli;
 use crate::completion::CompletionShell;
@@ -15,6 +17,8 @@ pub enum Command {
     Man { directory: PathBuf },
     /// Write the completion scripts into a folder
     Completions { directory: PathBuf },
+    /// Write the custom resource definitions into a folder
+    Crds { directory: PathBuf },
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
@@ -26,6 +30,12 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
                 .map(|s| Ok((s.file_name().to_owned(), s.script()?)))
                 .collect::<Result<_, CliError>>()?;
             write_all(directory, scripts, shell)
+        }
+        Command::Crds { directory } => {
+            let text = yaml::to_string(&crd::flux_instance())
+                .map_err(|e| CliError::failed("cannot write the FluxInstance definition").caused_by(&e))?;
+            let head = "# Generated from the types by `flux-operator generate crds`; do not edit.\n";
+            write_all(directory, vec![("fluxinstances.yaml".into(), format!("{head}{text}").into_bytes())], shell)
         }
     }
 }

@@ -3,9 +3,11 @@
 
 pub mod args;
 mod follow;
+mod inventory;
 mod request;
 mod session;
 
 pub use follow::{Followed, all_or_error, request_and_follow, until_gone, until_ready};
+pub use inventory::inventory_counts;
 pub use request::{Act, Target, send};
-pub use session::{Deadline, Session, WAIT_TIMEOUT};
+pub use session::Session;

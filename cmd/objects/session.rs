@@ -6,6 +6,7 @@ use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{Cluster, ObjectRef};
 use flux_operator::go_duration;
+use flux_operator::reconcile::operator::{Attention, attention};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -65,6 +66,24 @@ impl<'a> Session<'a> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
         let cluster = connect(shell).await?;
         Ok(Session { shell, cluster, deadline })
+    }
+
+    /// The same connection with the whole time-out again.
+    pub fn with_new_deadline(&self) -> Self {
+        let deadline = Deadline::after(self.deadline.length);
+        Session { shell: self.shell, cluster: self.cluster.clone(), deadline }
+    }
+
+    /// Whether an operator looks at an instance.
+    pub async fn attention(&self, target: &Target) -> Result<Attention, CliError> {
+        let look = attention(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
+        match timeout_at(self.deadline.instant(), look).await {
+            Ok(found) => found.map_err(|e| cli_error(&e)),
+            Err(_) => Err(CliError::new(
+                Exit::Unhealthy,
+                format!("timed out after {}: cannot look for an operator", self.deadline.length()),
+            )),
+        }
     }
 
     /// The namespace of a command about a kind: the flag, the context's own one, else where the kind usually lives.

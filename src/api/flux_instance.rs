@@ -40,6 +40,8 @@ pub const SYNC_KINDS: [&str; 3] = ["OCIRepository", "GitRepository", "Bucket"];
 /// Values of `spec.sync.provider`.
 pub const SYNC_PROVIDERS: [&str; 5] = ["generic", "aws", "azure", "gcp", "github"];
 
+/// How often a sync source is checked when `spec.sync.interval` is not set.
+pub const DEFAULT_SYNC_INTERVAL: &str = "1m";
 /// Pattern of `spec.distribution.artifact`.
 pub const ARTIFACT_PATTERN: &str = "^oci://.*$";
 /// Pattern of `spec.sync.interval`; narrower than Go's durations, which the annotations take.
@@ -57,10 +59,10 @@ pub const INTERVAL_PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
     derive = "PartialEq",
     category = "fluxcd",
     category = "fluxcd-appliers",
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Status", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message"),
-    printcolumn(name = "Revision", type_ = "string", json_path = ".status.lastAttemptedRevision")
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Status","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].message"}"#,
+    printcolumn = r#"{"name":"Revision","type":"string","jsonPath":".status.lastAttemptedRevision"}"#
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -436,5 +438,5 @@ fn default_sharding_key() -> String {
     well_known::SHARDING_KEY.into()
 }
 fn default_sync_interval() -> String {
-    "1m".into()
+    DEFAULT_SYNC_INTERVAL.into()
 }

@@ -20,3 +20,4 @@ pub mod selector;
 pub mod snapshot;
 pub mod trace;
 pub mod tree;
+pub mod why;

@@ -364,8 +364,16 @@ fn key(reference: &ObjectRef) -> Key {
     (reference.group.clone(), reference.kind.clone(), reference.namespace.clone(), reference.name.clone())
 }
 
-/// Drops what no view reads and what costs most memory: the field sets of managed fields. Who managed at which version stays.
+/// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),
+/// and the values of Secrets, whose mere existence is of interest.
 pub fn trim(object: &mut Value) {
+    if object::kind(object) == "Secret" && object::group(object).is_empty() {
+        for field in ["data", "stringData"] {
+            for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
+                *value = Value::Null;
+            }
+        }
+    }
     let managers = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
     for manager in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
         manager.remove("fieldsV1");

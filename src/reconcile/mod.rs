@@ -8,6 +8,7 @@ pub mod messages;
 pub mod plan;
 pub mod pods;
 pub mod progress;
+pub mod operator;
 pub mod request;
 pub mod shortcut;
 pub mod status;

@@ -35,3 +35,8 @@ fn man_pages_are_up_to_date() {
 fn completion_scripts_are_up_to_date() {
     committed_equals_generated("completions", "completions");
 }
+
+#[test]
+fn custom_resource_definitions_are_up_to_date() {
+    committed_equals_generated("crds", "deploy/crds");
+}

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::support::{
-    Behaviour, ClaimBehaviour, ClusterTest, Component, ControlPlane, Fault, FaultRule, Options, PodRule, TestCluster,
-    allow, eventually, kubelet::PullFailure, programs, runner,
+    Behaviour, ClaimBehaviour, ClusterTest, Component, ConnectProxy, ControlPlane, Fault, FaultProxy, FaultRule,
+    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, programs, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -43,6 +43,8 @@ pub fn tests() -> Vec<ClusterTest> {
         the_proxy_cuts_before_and_after_forwarding,
         the_proxy_delays_and_hangs,
         the_proxy_streams_watches,
+        the_proxy_can_have_a_certificate_for_another_name,
+        an_http_proxy_tunnels_to_the_server,
         logs_of_simulated_containers_can_be_read,
         a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen,
         servers_end_when_their_owner_is_killed,
@@ -111,6 +113,8 @@ async fn a_pod_becomes_ready_within_a_second(cluster: TestCluster) {
 
 async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
     let deployment = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
         "metadata": { "name": name },
         "spec": {
             "replicas": replicas,
@@ -121,8 +125,7 @@ async fn create_deployment(cluster: &TestCluster, name: &str, replicas: i32) {
             },
         },
     });
-    let deployments = Api::<Deployment>::namespaced(cluster.client(), cluster.namespace());
-    deployments.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    cluster.apply(&[deployment]).await;
 }
 
 async fn a_deployment_becomes_available(cluster: TestCluster) {
@@ -367,6 +370,26 @@ async fn the_proxy_streams_watches(cluster: TestCluster) {
     proxy.cut_connections();
     let end = tokio::time::timeout(SOON, changes.try_next()).await.unwrap();
     assert!(matches!(end, Err(_) | Ok(None)), "{end:?}");
+}
+
+async fn the_proxy_can_have_a_certificate_for_another_name(cluster: TestCluster) {
+    let names = ["elsewhere.example.com"];
+    let proxy = FaultProxy::start_as(cluster.kubeconfig(), cluster.folder(), &names).await.unwrap();
+    let configmaps = Api::<ConfigMap>::namespaced(proxy.kubeconfig().client().await.unwrap(), cluster.namespace());
+    let error = configmaps.list(&ListParams::default()).await.unwrap_err();
+    assert!(format!("{error:?}").contains("elsewhere.example.com"), "{error:?}");
+    assert!(proxy.requests().is_empty());
+}
+
+async fn an_http_proxy_tunnels_to_the_server(cluster: TestCluster) {
+    let proxy = ConnectProxy::start().await.unwrap();
+    let mut value = cluster.kubeconfig().value();
+    value["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
+    let kubeconfig = serde_json::from_value(value).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = Client::try_from(config).unwrap();
+    Api::<ConfigMap>::namespaced(client, cluster.namespace()).list(&ListParams::default()).await.unwrap();
+    assert_eq!(proxy.tunnels(), [cluster.url().trim_start_matches("https://")]);
 }
 
 async fn logs_of_simulated_containers_can_be_read(cluster: TestCluster) {

@@ -7,7 +7,9 @@
 //! control_plane          starts the four, hands out kubeconfigs and namespaces
 //! kubelet                makes pods run, or fail as a test asks
 //! proxy                  sits between a client and the API server and breaks things
+//! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
+//! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
@@ -18,6 +20,7 @@
 //!    `cluster_tests![…]` list.
 //! 2. `cluster.client()` talks to the API server as an admin of its own name, `cluster.namespace()` is empty
 //!    and belongs to this test, `cluster.command()` is the built binary against both.
+//!    `cluster.apply(&[json!(…)])` puts there what the test needs first, uncounted.
 //! 3. Anything of cluster scope: `cluster.fresh(Options::default()).await`, a control plane of the test's own
 //!    (under 3 s; `Options::api_server_only()` under 2 s).
 //! 4. Another binary: a folder with its own `main.rs`, `#[path = "../support/mod.rs"] mod support;`, and a
@@ -31,11 +34,13 @@
 
 pub mod audit;
 pub mod certificates;
+pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
 pub mod kubeconfig;
 pub mod kubelet;
+pub mod objects;
 pub mod programs;
 pub mod proxy;
 pub mod runner;
@@ -44,6 +49,7 @@ pub mod server_process;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+pub use connect_proxy::ConnectProxy;
 pub use control_plane::{ControlPlane, Options, allow};
 pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kube::Client;
+use kube::api::DynamicObject;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
@@ -22,11 +24,12 @@ use super::audit::{Mark, Requests};
 use super::control_plane::{ControlPlane, Options};
 use super::flux::{self, Controller, FluxControllers};
 use super::kubeconfig::Kubeconfig;
+use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
 
-/// A test that takes longer has hung.
-const TEST_DEADLINE: Duration = Duration::from_secs(180);
+/// A test that takes longer has hung. One of them may compile an example first.
+const TEST_DEADLINE: Duration = Duration::from_secs(300);
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
 const TEST_THREADS: usize = 3;
@@ -94,6 +97,12 @@ impl TestCluster {
     /// The user name of the test's own admin, as the audit log has it.
     pub fn admin_name(&self) -> String {
         format!("admin-{}", self.namespace)
+    }
+
+    /// Applies objects of any kind, as the harness; those without a namespace go to the test's own.
+    pub async fn apply(&self, objects: &[Value]) -> Vec<DynamicObject> {
+        let harness = self.shared.control_plane.client();
+        objects::apply(harness, &self.namespace, objects).await.expect("the objects are accepted")
     }
 
     /// Starts counting requests.

@@ -1,0 +1,92 @@
+//! Why a build fails.
+
+use crate::distribution::DistributionError;
+use crate::kustomize::{DuplicateObject, PatchError};
+use crate::version_range::VersionRangeError;
+
+/// A build that is not possible. Every variant comes from the spec or the distribution, so trying again does not help.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// `spec.distribution.version` is not a range.
+    #[error(transparent)]
+    VersionRange(#[from] VersionRangeError),
+    #[error("no match found for semver: {range} in {distribution}{}", .newest.as_ref().map(|v| format!("; the newest is {v}")).unwrap_or_default())]
+    NoVersion { range: String, distribution: String, newest: Option<String> },
+    #[error("failed to parse Flux version from \"{0}\"")]
+    UnreadableVersion(String),
+    #[error("downgrading from {from} to {to} is not supported, reinstall needed")]
+    Downgrade { from: String, to: String },
+    #[error("invalid component: {name}; the components are {known}")]
+    InvalidComponent { name: String, known: String },
+    #[error("{field}: {value} is listed twice")]
+    ListedTwice { field: &'static str, value: String },
+    /// A field with a value that is none of those allowed.
+    #[error("{field}: unsupported value \"{value}\", use {allowed}")]
+    InvalidValue { field: &'static str, value: String, allowed: String },
+    /// A required field is missing or empty.
+    #[error(".{0} is required")]
+    Required(&'static str),
+    /// A feature the chosen Flux version does not have. The text is the reference operator's.
+    #[error("{0}")]
+    Unsupported(String),
+    #[error("spec.sharding.shards: \"{name}\" {problem}")]
+    ShardName { name: String, problem: String },
+    #[error("spec.commonMetadata.{field} must not set {key}: {reason}")]
+    ReservedKey { field: &'static str, key: String, reason: &'static str },
+    #[error("spec.kustomize.{0}")]
+    Patch(#[from] PatchError),
+    /// Strict builds only: a patch that would do nothing.
+    #[error("{message}")]
+    UnmatchedPatch { message: String, hint: String },
+    /// Strict builds only: images could not be pinned.
+    #[error("{message}")]
+    NoDigests { message: String, hint: String },
+    #[error(transparent)]
+    Duplicate(#[from] DuplicateObject),
+    #[error("extract component images failed: {0}")]
+    Image(String),
+    /// The distribution's manifests are not what Flux ships.
+    #[error("{object} of the distribution: {problem}")]
+    Manifest { object: String, problem: String },
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+}
+
+impl BuildError {
+    /// A stable PascalCase word for metrics and structured output.
+    pub fn category(&self) -> &'static str {
+        match self {
+            BuildError::VersionRange(_) => "InvalidVersionRange",
+            BuildError::NoVersion { .. } => "VersionNotFound",
+            BuildError::UnreadableVersion(_) => "InvalidVersion",
+            BuildError::Downgrade { .. } => "Downgrade",
+            BuildError::InvalidComponent { .. } => "InvalidComponents",
+            BuildError::ListedTwice { .. }
+            | BuildError::InvalidValue { .. }
+            | BuildError::Required(_)
+            | BuildError::ShardName { .. }
+            | BuildError::ReservedKey { .. } => "InvalidSpec",
+            BuildError::Unsupported(_) => "UnsupportedByVersion",
+            BuildError::Patch(_) => "InvalidPatch",
+            BuildError::UnmatchedPatch { .. } => "UnmatchedPatch",
+            BuildError::NoDigests { .. } => "MissingDigests",
+            BuildError::Duplicate(_) => "DuplicateObject",
+            BuildError::Image(_) => "InvalidImage",
+            BuildError::Manifest { .. } | BuildError::Distribution(_) => "InvalidDistribution",
+        }
+    }
+
+    /// What a person can do about it, where there is one thing to do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            BuildError::UnmatchedPatch { hint, .. } | BuildError::NoDigests { hint, .. } => Some(hint.clone()),
+            BuildError::NoVersion { .. } => {
+                Some("list the versions with `flux-operator distribution versions`".to_string())
+            }
+            BuildError::VersionRange(_) => {
+                Some("write a range such as 2.x, 2.9.x or >=2.8 <3, or one version such as 2.9.4".to_string())
+            }
+            _ => None,
+        }
+    }
+}

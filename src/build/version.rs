@@ -1,0 +1,163 @@
+//! Which Flux version to build, and whether one may go there from another.
+
+use semver::Version;
+
+use super::BuildError;
+use super::revision::Revision;
+use crate::distribution::{Distribution, FluxVersion};
+use crate::version_range::{VersionRange, parse_version_lenient};
+
+/// The range that "the latest stable version" means.
+const STABLE: &str = "2.x";
+
+/// Chosen version and its neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Selection {
+    pub version: FluxVersion,
+    /// The newest release of Flux 2, whether or not the range allows it.
+    pub latest: Option<FluxVersion>,
+    /// The newest release that is newer than the chosen version and outside of the range.
+    pub blocked: Option<FluxVersion>,
+}
+
+/// Chooses the newest version in the range.
+///
+/// With `supported`, only versions whose minor is among these count: a distribution from elsewhere may bring patches the
+/// program does not know, but not minors.
+pub(super) fn select(
+    range: &str,
+    distribution: &Distribution,
+    supported: Option<&[FluxVersion]>,
+) -> Result<Selection, BuildError> {
+    let parsed: VersionRange = range.parse()?;
+    let minor = |version: &FluxVersion| (version.version.major, version.version.minor);
+    let mut candidates = distribution.versions();
+    if let Some(supported) = supported {
+        // Pre-releases of the program's own do not open a minor.
+        candidates.retain(|candidate| {
+            supported.iter().any(|known| known.version.pre.is_empty() && minor(known) == minor(candidate))
+        });
+    }
+    let newest = |wanted: &dyn Fn(&FluxVersion) -> bool| {
+        candidates.iter().filter(|candidate| wanted(candidate)).max_by(|a, b| a.version.cmp(&b.version)).cloned()
+    };
+    let stable: VersionRange = STABLE.parse()?;
+    let latest = newest(&|candidate| stable.matches(&candidate.version));
+    let Some(version) = newest(&|candidate| parsed.matches(&candidate.version)) else {
+        return Err(BuildError::NoVersion {
+            range: range.to_string(),
+            distribution: distribution.to_string(),
+            newest: newest(&|_| true).map(|version| version.name),
+        });
+    };
+    let blocked = newest(&|candidate| {
+        candidate.version.pre.is_empty() && candidate.version > version.version && !parsed.matches(&candidate.version)
+    });
+    Ok(Selection { version, latest, blocked })
+}
+
+/// Whether a version has what came with `major.minor.patch`. Whole versions are compared; a pre-release counts as its release,
+/// because that is what it has in it.
+pub(super) fn at_least(version: &Version, major: u64, minor: u64, patch: u64) -> bool {
+    (version.major, version.minor, version.patch) >= (major, minor, patch)
+}
+
+/// Checks that an installation may go from one version to another. The first may be a whole revision or empty (nothing
+/// installed). Going back to an older patch is fine; going back to an older minor is not, because Flux does not migrate stored
+/// objects backwards.
+///
+/// # Errors
+/// [`BuildError::Downgrade`]; [`BuildError::UnreadableVersion`] when either text is not a version.
+pub fn check_downgrade(from: &str, to: &str) -> Result<(), BuildError> {
+    if from.is_empty() {
+        return Ok(());
+    }
+    let (old, new) = (read(from)?, read(to)?);
+    if (new.1.major, new.1.minor) < (old.1.major, old.1.minor) {
+        return Err(BuildError::Downgrade { from: old.0, to: new.0 });
+    }
+    Ok(())
+}
+
+/// Whether going from one version to another is a minor upgrade: same major, greater minor. Both may be revisions; from
+/// nothing it is none.
+///
+/// # Errors
+/// [`BuildError::UnreadableVersion`].
+pub fn is_minor_upgrade(from: &str, to: &str) -> Result<bool, BuildError> {
+    if from.is_empty() {
+        return Ok(false);
+    }
+    let (from, to) = (read(from)?.1, read(to)?.1);
+    Ok(from.major == to.major && from.minor < to.minor)
+}
+
+fn read(revision: &str) -> Result<(String, Version), BuildError> {
+    let unreadable = || BuildError::UnreadableVersion(revision.to_string());
+    let parsed: Revision = revision.parse().map_err(|_| unreadable())?;
+    let version = parse_version_lenient(&parsed.version).ok_or_else(unreadable)?;
+    Ok((parsed.version, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_in_the_range_is_chosen_with_its_neighbours() {
+        let selection = select("2.8.x", &Distribution::embedded(), None).unwrap();
+        assert_eq!(selection.version.name, "v2.8.8");
+        assert_eq!(selection.latest.as_ref().map(|v| v.name.as_str()), Some("v2.9.4"));
+        assert_eq!(selection.blocked.as_ref().map(|v| v.name.as_str()), Some("v2.9.4"));
+        let selection = select("*", &Distribution::embedded(), None).unwrap();
+        assert_eq!((selection.version.name.as_str(), selection.blocked), ("v2.9.4", None));
+    }
+
+    #[test]
+    fn minors_the_program_does_not_know_wait_but_their_patches_do_not() {
+        let distribution = Distribution::embedded();
+        let known = |names: &[&str]| names.iter().map(|n| FluxVersion::from_folder(n).unwrap()).collect::<Vec<_>>();
+        let supported = known(&["v2.2.1", "v2.3.0", "v2.7.0-rc.1"]);
+        let pick = |range: &str| select(range, &distribution, Some(&supported)).map(|s| s.version.name).ok();
+        assert_eq!(pick("2.x").as_deref(), Some("v2.3.0"));
+        assert_eq!(pick("*").as_deref(), Some("v2.3.0"));
+        assert_eq!(pick("2.2.x").as_deref(), Some("v2.2.3"));
+        assert_eq!(pick("v2.4.0"), None);
+    }
+
+    #[test]
+    fn ranges_without_a_version_say_so_and_name_the_newest() {
+        let error = select("2.99.x", &Distribution::embedded(), None).unwrap_err();
+        assert!(error.to_string().starts_with("no match found for semver: 2.99.x in "), "{error}");
+        assert!(error.to_string().contains("the newest is v2.9.4"), "{error}");
+        let error = select("abc", &Distribution::embedded(), None).unwrap_err();
+        assert_eq!(error.to_string(), "semver 'abc' parse error: improper constraint: \"abc\"");
+    }
+
+    #[test]
+    fn downgrades_across_minors_are_refused_and_patch_downgrades_are_not() {
+        let error = check_downgrade("v2.7.3@sha256:ab", "v2.6.4").unwrap_err();
+        assert_eq!(error.to_string(), "downgrading from v2.7.3 to v2.6.4 is not supported, reinstall needed");
+        assert!(check_downgrade("v3.0.0", "v2.9.4").is_err());
+        for (from, to) in [("", "v2.2.3"), ("v2.7.3", "v2.7.0"), ("v2.7.3", "v2.8.0"), ("v2.9.4", "v3.0.0")] {
+            assert!(check_downgrade(from, to).is_ok(), "{from} {to}");
+        }
+        assert!(check_downgrade("flux", "v2.9.4").is_err());
+    }
+
+    #[test]
+    fn a_minor_upgrade_keeps_the_major() {
+        for (from, to, expected) in [
+            ("v2.3.0", "v2.4.0", true),
+            ("v2.3.0@sha256:a", "v2.4.0@sha256:b", true),
+            ("v2.3.0", "v2.3.1", false),
+            ("v2.3.0", "v2.3.0", false),
+            ("v2.3.0", "v3.4.0", false),
+            ("", "v2.3.0", false),
+        ] {
+            assert_eq!(is_minor_upgrade(from, to).unwrap(), expected, "{from} {to}");
+        }
+        assert!(is_minor_upgrade("x", "v2.3.0").is_err());
+        assert!(is_minor_upgrade("v2.3.0", "x").is_err());
+    }
+}

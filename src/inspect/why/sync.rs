@@ -1,0 +1,123 @@
+//! The sync of an instance: its source, the source's secret, and its Kustomization.
+
+use serde_json::Value;
+
+use super::{Cause, Reason, Walk, message};
+use crate::api::kinds::{self, SECRET};
+use crate::api::well_known::condition::READY;
+use crate::inspect::object;
+use crate::inspect::trace;
+
+impl<'a> Walk<'a> {
+    pub(super) fn sync(&mut self) -> Option<Cause> {
+        let spec = self.instance.pointer("/spec/sync").filter(|s| s.is_object())?;
+        let name = object::some_text(spec, "/name").unwrap_or(self.namespace());
+        let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
+        let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;
+        let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference, "v1"));
+        if let Some(cause) = source.and_then(|source| self.source(source)) {
+            return Some(cause);
+        }
+        self.kustomization(kustomization)
+    }
+
+    fn source(&mut self, source: &'a Value) -> Option<Cause> {
+        if object::is_suspended(source) {
+            self.step(source, Some(false), "suspended");
+            return Some(self.suspended(source));
+        }
+        let ready = object::condition(source, READY);
+        let failed = ready.filter(|c| c.is_false());
+        self.step(source, Some(failed.is_none()), ready.map_or("no Ready condition yet", |c| c.message()));
+        let failed = failed?;
+        let text = failed.message();
+        let (reason, summary) =
+            message::source_failure(text).unwrap_or((Reason::SourceFailed, "the source cannot be fetched"));
+        let namespace = object::namespace(source).unwrap_or_default();
+        let url = object::some_text(source, "/spec/url")
+            .or_else(|| object::some_text(source, "/spec/endpoint"))
+            .unwrap_or_default();
+        let secret = object::some_text(source, "/spec/secretRef/name");
+        let missing = secret
+            .filter(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
+        let named = secret.or_else(|| message::after(text, "secrets ")).unwrap_or("NAME");
+        let create = create_secret(object::kind(source), url, named, namespace);
+        let kind = object::kind(source);
+        let name = object::name(source);
+        let again = format!("flux-operator reconcile resource {kind}/{name} -n {namespace}");
+        let (reason, summary) = match (reason, missing) {
+            // The server's answer is the same without credentials and without a secret to take them from.
+            (Reason::CredentialsRejected, Some(_)) => {
+                (Reason::SecretMissing, "a secret the source refers to does not exist")
+            }
+            (reason, _) => (reason, summary),
+        };
+        let cause = Cause::new(reason, source, summary).evidence("condition", text, failed.changed()).evidence(
+            "spec",
+            format!("url: {url}"),
+            None,
+        );
+        Some(match reason {
+            Reason::SecretMissing => {
+                cause.evidence("secret", format!("Secret/{namespace}/{named} not found"), None).next(create).next(again)
+            }
+            Reason::CredentialsRejected | Reason::HostKeyWrong => {
+                let cause = match secret {
+                    Some(secret) => {
+                        cause.evidence("secret", format!("credentials come from Secret/{namespace}/{secret}"), None)
+                    }
+                    None => cause.evidence("secret", "the source names no secret", None),
+                };
+                cause.next(create).next(again)
+            }
+            _ => cause.next(again).next(format!("flux-operator events {kind}/{name} -n {namespace}")),
+        })
+    }
+
+    fn kustomization(&mut self, kustomization: &'a Value) -> Option<Cause> {
+        if object::is_suspended(kustomization) {
+            self.step(kustomization, Some(false), "suspended");
+            return Some(self.suspended(kustomization));
+        }
+        let ready = object::condition(kustomization, READY);
+        let failed = ready.filter(|c| c.is_false());
+        self.step(kustomization, Some(failed.is_none()), ready.map_or("no Ready condition yet", |c| c.message()));
+        let failed = failed?;
+        let name = object::name(kustomization);
+        let namespace = object::namespace(kustomization).unwrap_or_default();
+        let text = failed.message();
+        let (reason, summary) = match failed.reason() {
+            "DependencyNotReady" => (Reason::DependencyNotReady, "another Kustomization has to become ready first"),
+            "ArtifactFailed" if text.contains("path not found") => {
+                (Reason::KustomizationFailed, "the path does not exist in the source")
+            }
+            "BuildFailed" => (Reason::KustomizationFailed, "the manifests of the source cannot be built"),
+            "HealthCheckFailed" => (Reason::KustomizationFailed, "what the source contains does not become healthy"),
+            _ => message::refusal(text)
+                .unwrap_or((Reason::KustomizationFailed, "the content of the source cannot be applied")),
+        };
+        Some(
+            Cause::new(reason, kustomization, summary)
+                .evidence("condition", text, failed.changed())
+                .evidence("spec", format!("path: {}", object::text(kustomization, "/spec/path")), None)
+                .next(format!("flux-operator tree kustomization {name} -n {namespace}"))
+                .next(format!("flux-operator events Kustomization/{name} -n {namespace}")),
+        )
+    }
+}
+
+/// The command that creates the kind of secret a source wants.
+fn create_secret(kind: &str, url: &str, name: &str, namespace: &str) -> String {
+    let create = "flux-operator create secret";
+    match kind {
+        "OCIRepository" => {
+            let host = url.trim_start_matches("oci://").split('/').next().unwrap_or_default();
+            format!("{create} registry {name} -n {namespace} --server {host} --username USER")
+        }
+        "Bucket" => format!("{create} bucket {name} -n {namespace}"),
+        _ if url.starts_with("ssh://") => {
+            format!("{create} ssh {name} -n {namespace} --private-key-file ./identity --knownhosts-file ./known_hosts")
+        }
+        _ => format!("{create} basic-auth {name} -n {namespace} --username USER"),
+    }
+}

@@ -1,0 +1,310 @@
+//! One small cluster per cause.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::kinds;
+
+const NOW: &str = "2026-01-01T01:00:00Z";
+
+/// A FluxInstance whose Ready condition is as given.
+fn instance(status: &str, reason: &str, message: &str) -> Value {
+    json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": "fs", "generation": 1},
+        "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
+        "status": {"conditions": [{"type": "Ready", "status": status, "reason": reason, "message": message,
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+}
+
+fn unhealthy() -> Value {
+    instance("False", "HealthCheckFailed", "timeout waiting for: [Deployment/fs/source-controller]")
+}
+
+fn deployment(status: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "source-controller", "namespace": "fs", "uid": "d1",
+            "labels": {"app.kubernetes.io/part-of": "flux"}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "sc"}},
+            "template": {"spec": {"containers": [{"name": "manager", "resources": {"limits": {"memory": "1Gi"}}}]}}},
+        "status": status})
+}
+
+fn pod(spec: Value, status: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "sc-1", "namespace": "fs", "labels": {"app": "sc"}},
+        "spec": spec, "status": status})
+}
+
+fn event(kind: &str, name: &str, reason: &str, message: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.{reason}"), "namespace": "fs"},
+        "involvedObject": {"kind": kind, "name": name, "namespace": "fs"}, "type": "Warning", "reason": reason,
+        "message": message, "lastTimestamp": "2026-01-01T00:30:00Z"})
+}
+
+fn secret(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "fs"}})
+}
+
+fn explain(instance: Value, objects: impl IntoIterator<Item = Value>) -> Why {
+    let snapshot = Snapshot::of_dump(objects);
+    why(&snapshot, &instance, NOW.parse().unwrap())
+}
+
+#[track_caller]
+fn cause(instance: Value, objects: impl IntoIterator<Item = Value>) -> Cause {
+    let cause = explain(instance, objects).cause.expect("a cause");
+    assert!(!cause.evidence.is_empty(), "no evidence: {cause:?}");
+    assert!(!cause.next.is_empty(), "no next command: {cause:?}");
+    cause
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}],
+        "containerStatuses": [{"name": "manager", "image": "ghcr.io/fluxcd/source-controller:v1",
+            "state": {"waiting": {"reason": reason, "message": message}}}]})
+}
+
+#[test]
+fn a_ready_instance_has_no_cause() {
+    let ready = explain(instance("True", "ReconciliationSucceeded", "done"), []);
+    assert!(ready.ready);
+    assert_eq!(ready.cause, None);
+    assert_eq!(ready.walk.len(), 1);
+}
+
+#[test]
+fn a_suspended_instance_is_told_to_resume() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
+    let cause = cause(object, []);
+    assert_eq!(cause.reason, Reason::Suspended);
+    assert_eq!(cause.next[0], "flux-operator resume instance flux -n fs");
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_names_the_image() {
+    let objects = [
+        deployment(json!({})),
+        pod(json!({}), waiting("ImagePullBackOff", "Back-off pulling image")),
+        event("Pod", "sc-1", "Failed", "Failed to pull image: manifest unknown"),
+    ];
+    let cause = cause(unhealthy(), objects);
+    assert_eq!(cause.reason, Reason::ImagePullFailed);
+    assert_eq!(cause.object.to_string(), "Pod/fs/sc-1");
+    assert!(cause.summary.contains("ghcr.io/fluxcd/source-controller:v1"));
+    assert_eq!(cause.evidence[0].text, "Failed to pull image: manifest unknown");
+}
+
+#[test]
+fn a_missing_pull_secret_is_told_from_a_rejected_one() {
+    let spec = json!({"imagePullSecrets": [{"name": "regcred"}]});
+    let failing = |event_text: &str| {
+        [
+            deployment(json!({})),
+            pod(spec.clone(), waiting("ErrImagePull", "pull access denied")),
+            event("Pod", "sc-1", "Failed", event_text),
+        ]
+    };
+    let missing = cause(unhealthy(), failing("401 Unauthorized").into_iter().chain([secret("other")]));
+    assert_eq!(missing.reason, Reason::PullSecretMissing);
+    assert!(missing.next[0].contains("create secret registry regcred -n fs --server ghcr.io"));
+    let rejected = cause(unhealthy(), failing("401 Unauthorized").into_iter().chain([secret("regcred")]));
+    assert_eq!(rejected.reason, Reason::PullSecretRejected);
+    let unset =
+        cause(unhealthy(), [deployment(json!({})), pod(json!({}), waiting("ErrImagePull", "401 Unauthorized"))]);
+    assert_eq!(unset.reason, Reason::PullSecretMissing);
+    assert!(unset.summary.contains("no pull secret is set"));
+}
+
+#[test]
+fn a_crash_loop_shows_exit_code_and_last_log_line() {
+    let status = json!({"phase": "Running", "containerStatuses": [{"name": "manager", "restartCount": 5,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}]});
+    let mut snapshot = Snapshot::of_dump([deployment(json!({})), pod(json!({}), status)]);
+    snapshot.insert_log(
+        "fs",
+        "sc-1",
+        "manager",
+        false,
+        vec!["starting".into(), "panic: no config".into(), String::new()],
+    );
+    let why = why(&snapshot, &unhealthy(), NOW.parse().unwrap());
+    let cause = why.cause.unwrap();
+    assert_eq!(cause.reason, Reason::CrashLoop);
+    let texts: Vec<_> = cause.evidence.iter().map(|e| (e.from.as_str(), e.text.as_str())).collect();
+    assert!(texts.contains(&("last log line", "panic: no config")), "{texts:?}");
+    assert!(texts.contains(&("status", "last run ended with exit code 1 (Error)")), "{texts:?}");
+    assert!(cause.next[0].contains("--previous"));
+}
+
+#[test]
+fn memory_kills_are_told_from_other_crashes() {
+    let status = json!({"phase": "Running", "containerStatuses": [{"name": "manager", "restartCount": 2, "state": {"running": {}},
+        "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]});
+    let cause = cause(unhealthy(), [deployment(json!({})), pod(json!({}), status)]);
+    assert_eq!(cause.reason, Reason::OutOfMemory);
+    assert!(cause.evidence.iter().any(|e| e.text == "memory limit: 1Gi"));
+}
+
+#[test]
+fn pods_that_were_refused_are_explained_by_the_deployment_or_its_sets() {
+    let failure = |text: &str| {
+        deployment(
+            json!({"conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": text}]}),
+        )
+    };
+    let quota = cause(
+        unhealthy(),
+        [failure("pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=0")],
+    );
+    assert_eq!(quota.reason, Reason::QuotaExceeded);
+    assert_eq!(quota.next[0], "kubectl -n fs describe resourcequota small");
+    let webhook = cause(unhealthy(), [failure("admission webhook \"no.example.com\" denied the request: no")]);
+    assert_eq!(webhook.reason, Reason::WebhookRefused);
+    let policy = cause(
+        unhealthy(),
+        [failure("pods \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no")],
+    );
+    assert_eq!(policy.reason, Reason::PolicyRefused);
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "sc-abc", "namespace": "fs",
+        "ownerReferences": [{"uid": "d1"}]}, "spec": {"replicas": 1}});
+    let by_event =
+        [deployment(json!({})), set, event("ReplicaSet", "sc-abc", "FailedCreate", "exceeded quota: small, x")];
+    assert_eq!(cause(unhealthy(), by_event).reason, Reason::QuotaExceeded);
+}
+
+#[test]
+fn an_unschedulable_pod_is_told_from_one_that_waits_for_a_claim() {
+    let status = |text: &str| json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": text}]});
+    let no_node = cause(
+        unhealthy(),
+        [deployment(json!({})), pod(json!({}), status("0/1 nodes are available: 1 Insufficient cpu."))],
+    );
+    assert_eq!(no_node.reason, Reason::Unschedulable);
+    let spec = json!({"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]});
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "fs"},
+        "spec": {"storageClassName": "nope"}, "status": {"phase": "Pending"}});
+    let objects = [
+        deployment(json!({})),
+        pod(spec, status("pod has unbound immediate PersistentVolumeClaims")),
+        claim,
+        event("PersistentVolumeClaim", "data", "ProvisioningFailed", "storageclass.storage.k8s.io \"nope\" not found"),
+    ];
+    let pending = cause(unhealthy(), objects);
+    assert_eq!(pending.reason, Reason::ClaimPending);
+    assert!(pending.evidence.iter().any(|e| e.text.contains("\"nope\" not found")));
+}
+
+#[test]
+fn refusals_of_the_apply_itself_are_read_from_the_instance() {
+    let text = "reconciliation failed: Deployment/fs/a dry-run failed: admission webhook \"w\" denied the request: no";
+    assert_eq!(cause(instance("False", "ReconciliationFailed", text), []).reason, Reason::WebhookRefused);
+}
+
+#[test]
+fn ranges_and_patches_are_build_failures() {
+    let range = cause(instance("False", "BuildFailed", "build failed: no match found for semver: 9.x"), []);
+    assert_eq!(range.reason, Reason::BadVersionRange);
+    assert!(range.evidence.iter().any(|e| e.text == "distribution.version: 2.x"));
+    let patch = cause(instance("False", "BuildFailed", "build failed: error in remove for path: '/x'"), []);
+    assert_eq!(patch.reason, Reason::PatchFailed);
+}
+
+#[test]
+fn an_instance_nobody_looks_at_lacks_an_operator() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["generation"] = 2.into();
+    let other =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x", "namespace": "default"}});
+    assert_eq!(cause(object.clone(), [other.clone()]).reason, Reason::OperatorAbsent);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator", "namespace": "fs"},
+        "spec": {"holderIdentity": "a", "leaseDurationSeconds": 35, "renewTime": "2026-01-01T00:59:50.000000Z"}});
+    assert_eq!(cause(object.clone(), [other.clone(), lease.clone()]).reason, Reason::InProgress);
+    let mut stale = lease;
+    stale["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z".into();
+    assert_eq!(cause(object, [other, stale]).reason, Reason::OperatorAbsent);
+}
+
+#[test]
+fn a_finalizer_nobody_removes_is_stuck() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    object["metadata"]["finalizers"] = json!(["fluxcd.controlplane.io/finalizer"]);
+    let stuck = cause(object, [deployment(json!({}))]);
+    assert_eq!(stuck.reason, Reason::StuckFinalizer);
+    assert!(stuck.summary.contains("fluxcd.controlplane.io/finalizer"));
+}
+
+fn synced(url: &str, secret_name: Option<&str>, reason: &str, message: &str) -> Vec<Value> {
+    let mut source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "fs", "namespace": "fs"},
+        "spec": {"url": url}, "status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason, "message": message}]}});
+    if let Some(name) = secret_name {
+        source["spec"]["secretRef"] = json!({"name": name});
+    }
+    let kustomization = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "fs", "namespace": "fs"},
+        "spec": {"path": "./a", "sourceRef": {"kind": "GitRepository", "name": "fs"}},
+        "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "ArtifactFailed", "message": "Source artifact not found"}]}});
+    vec![source, kustomization]
+}
+
+fn with_sync() -> Value {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["spec"]["sync"] = json!({"kind": "GitRepository", "url": "x", "ref": "main", "path": "./a"});
+    object
+}
+
+#[test]
+fn sources_tell_host_key_credentials_and_secret_apart() {
+    let clone = |text: &str| format!("failed to checkout and determine revision: unable to clone 'x': {text}");
+    let cases = [
+        (
+            Some("creds"),
+            "GitOperationFailed",
+            clone("ssh: handshake failed: knownhosts: key mismatch"),
+            Reason::HostKeyWrong,
+        ),
+        (Some("creds"), "GitOperationFailed", clone("authentication required: no"), Reason::CredentialsRejected),
+        (
+            None,
+            "GitOperationFailed",
+            clone("dial tcp 127.0.0.1:1: connect: connection refused"),
+            Reason::HostUnreachable,
+        ),
+        (
+            Some("absent"),
+            "AuthenticationFailed",
+            "failed to get secret 'fs/absent': secrets \"absent\" not found".into(),
+            Reason::SecretMissing,
+        ),
+    ];
+    for (secret_name, reason, message, expected) in cases {
+        let objects = synced("ssh://git@example.com/a", secret_name, reason, &message);
+        let cause = cause(with_sync(), objects.into_iter().chain([secret("creds")]));
+        assert_eq!(cause.reason, expected, "{message}");
+        assert_eq!(cause.object.to_string(), "GitRepository/fs/fs");
+    }
+}
+
+#[test]
+fn a_failing_kustomization_is_the_cause_when_its_source_is_fine() {
+    let mut objects = synced("https://x", None, "", "");
+    objects[0]["status"]["conditions"][0]["status"] = "True".into();
+    objects[1]["status"]["conditions"][0]["message"] = "kustomization path not found: stat /tmp/x: no such file".into();
+    let cause = cause(with_sync(), objects);
+    assert_eq!(cause.reason, Reason::KustomizationFailed);
+    assert_eq!(cause.summary, "the path does not exist in the source");
+}
+
+#[test]
+fn a_cluster_is_asked_for_nothing_beyond_the_cause() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
+    let snapshot = Snapshot::of_cluster();
+    why(&snapshot, &object, NOW.parse().unwrap());
+    let asked: Vec<_> = snapshot.take_needs();
+    assert!(
+        asked.iter().all(
+            |need| matches!(need, crate::inspect::snapshot::Need::Get { resource, .. } if *resource == kinds::NAMESPACE)
+        ),
+        "{asked:?}"
+    );
+}

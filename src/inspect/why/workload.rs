@@ -1,0 +1,328 @@
+//! From a Deployment to the pod, and from the pod to the claim, image, secret, event or log line that explains it.
+
+use serde_json::Value;
+
+use super::{Cause, Reason, Walk, desired_replicas, finalizers, message};
+use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
+use crate::api::kstatus;
+use crate::inspect::object::{self, ObjectRef};
+use crate::inspect::{components, events};
+
+/// Waiting reasons of a container whose image cannot be had.
+const PULL_REASONS: [&str; 6] = [
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "RegistryUnavailable",
+    "ImageInspectError",
+];
+const CONFIG_REASONS: [&str; 4] =
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "ContainerCannotRun"];
+
+impl<'a> Walk<'a> {
+    pub(super) fn deployment(&mut self, deployment: &'a Value) -> Option<Cause> {
+        let health = kstatus::compute(deployment);
+        if health.is_current() {
+            self.step(deployment, Some(true), health.message);
+            return None;
+        }
+        self.step(deployment, Some(false), format!("{}: {}", health.status, health.message));
+        if !finalizers(deployment).is_empty() && health.status == kstatus::Status::Terminating {
+            return Some(
+                Cause::new(
+                    Reason::StuckFinalizer,
+                    deployment,
+                    format!(
+                        "deletion was requested, and the finalizer {} still holds the object",
+                        finalizers(deployment)
+                    ),
+                )
+                .evidence("metadata", format!("finalizers: {}", finalizers(deployment)), None)
+                .next(self.kubectl(deployment, "get", "-o jsonpath={.metadata.finalizers}")),
+            );
+        }
+        let pods = components::pods(self.snapshot, deployment);
+        let failing = pods.into_iter().filter(|pod| !kstatus::compute(pod).is_current());
+        for pod in failing {
+            if let Some(cause) = self.pod(pod, deployment) {
+                return Some(cause);
+            }
+        }
+        self.refused_pods(deployment).or_else(|| {
+            (desired_replicas(deployment) == 0).then(|| {
+                Cause::new(Reason::ObjectFailed, deployment, "the Deployment is scaled to zero")
+                    .evidence("spec", "replicas: 0", None)
+                    .next(format!(
+                        "flux-operator reconcile instance {} -n {}",
+                        object::name(self.instance),
+                        self.namespace()
+                    ))
+            })
+        })
+    }
+
+    fn kubectl(&self, object: &Value, verb: &str, rest: &str) -> String {
+        let reference = ObjectRef::of(object);
+        let namespace = reference.namespace.map(|n| format!("-n {n} ")).unwrap_or_default();
+        format!("kubectl {namespace}{verb} {}/{} {rest}", reference.kind.to_lowercase(), reference.name)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Pods that were never created: the Deployment, its replica sets or their events say who refused them.
+    fn refused_pods(&mut self, deployment: &'a Value) -> Option<Cause> {
+        let condition = object::condition(deployment, "ReplicaFailure").filter(|c| c.is_true());
+        let (text, at, from) = match condition {
+            Some(condition) => (condition.message().to_owned(), condition.changed(), "condition"),
+            None => {
+                let events = self.events();
+                let sets = self.snapshot.list(&REPLICA_SET, object::namespace(deployment));
+                let owned = sets.into_iter().filter(|set| {
+                    object::items(set, "/metadata/ownerReferences")
+                        .iter()
+                        .any(|owner| object::text(owner, "/uid") == object::text(deployment, "/metadata/uid"))
+                        && desired_replicas(set) > 0
+                });
+                let event = owned
+                    .filter_map(|set| events::newest_warning(&events, &ObjectRef::of(set), &["FailedCreate"]))
+                    .max_by_key(|event| events::last_seen(event))?;
+                (object::text(event, "/message").to_owned(), events::last_seen(event), "event")
+            }
+        };
+        let (reason, summary) = message::refusal(&text).unwrap_or((Reason::ObjectFailed, "its pods cannot be created"));
+        let next = super::next_for_refusal(reason, &text, self.namespace(), object::name(self.instance));
+        Some(Cause::new(reason, deployment, summary).evidence(from, text, at).next(next))
+    }
+
+    fn pod(&mut self, pod: &'a Value, deployment: &'a Value) -> Option<Cause> {
+        let health = kstatus::compute(pod);
+        self.step(pod, Some(false), format!("{}: {}", health.status, health.message));
+        if health.status == kstatus::Status::Terminating && !finalizers(pod).is_empty() {
+            return Some(
+                Cause::new(
+                    Reason::StuckFinalizer,
+                    pod,
+                    format!("deletion was requested, and the finalizer {} still holds the pod", finalizers(pod)),
+                )
+                .evidence(
+                    "metadata",
+                    format!("finalizers: {}", finalizers(pod)),
+                    object::time(pod, "/metadata/deletionTimestamp"),
+                )
+                .next(self.kubectl(pod, "get", "-o jsonpath={.metadata.finalizers}")),
+            );
+        }
+        if let Some(claim) = self.claims(pod) {
+            return Some(claim);
+        }
+        if let Some(scheduled) =
+            object::condition(pod, "PodScheduled").filter(|c| c.is_false() && c.reason() == "Unschedulable")
+        {
+            return Some(
+                Cause::new(Reason::Unschedulable, pod, "no node can take the pod")
+                    .evidence("condition", scheduled.message(), scheduled.changed())
+                    .next(self.kubectl(pod, "describe", ""))
+                    .next("kubectl get nodes -o wide"),
+            );
+        }
+        let statuses = object::items(pod, "/status/initContainerStatuses")
+            .iter()
+            .chain(object::items(pod, "/status/containerStatuses"));
+        for status in statuses {
+            if let Some(cause) = self.container(pod, deployment, status) {
+                return Some(cause);
+            }
+        }
+        let events = self.events();
+        let probe = events::newest_warning(&events, &ObjectRef::of(pod), &["Unhealthy"])?;
+        Some(
+            Cause::new(Reason::ProbeFailing, pod, "a probe of the container fails")
+                .evidence("event", object::text(probe, "/message"), events::last_seen(probe))
+                .next(self.kubectl(pod, "logs", "--tail=20")),
+        )
+    }
+
+    fn container(&mut self, pod: &'a Value, deployment: &'a Value, status: &'a Value) -> Option<Cause> {
+        let waiting = object::text(status, "/state/waiting/reason");
+        if PULL_REASONS.contains(&waiting) {
+            return Some(self.pull_failure(pod, status));
+        }
+        if CONFIG_REASONS.contains(&waiting) {
+            let text = object::text(status, "/state/waiting/message");
+            return Some(
+                Cause::new(Reason::ContainerConfigError, pod, format!("the container cannot be started ({waiting})"))
+                    .evidence("status", text, None)
+                    .next(self.kubectl(pod, "describe", "")),
+            );
+        }
+        let terminated = ["/lastState/terminated", "/state/terminated"]
+            .into_iter()
+            .filter_map(|pointer| status.pointer(pointer))
+            .find(|t| object::text(t, "/reason") != "Completed");
+        let crashing = waiting == "CrashLoopBackOff"
+            || (terminated.is_some() && object::number(status, "/restartCount").unwrap_or(0) > 0);
+        if !crashing {
+            return None;
+        }
+        let name = object::text(status, "/name");
+        let restarts = object::number(status, "/restartCount").unwrap_or(0);
+        let ended = terminated.unwrap_or(&Value::Null);
+        let (reason, summary) = if object::text(ended, "/reason") == "OOMKilled" {
+            (Reason::OutOfMemory, format!("the container {name} uses more memory than its limit and is killed"))
+        } else {
+            (Reason::CrashLoop, format!("the container {name} keeps ending (restarted {restarts} times)"))
+        };
+        let exit = object::number(ended, "/exitCode").map(|code| {
+            let reason = object::some_text(ended, "/reason").unwrap_or("Error");
+            format!("last run ended with exit code {code} ({reason})")
+        });
+        let mut cause = Cause::new(reason, pod, summary);
+        if let Some(exit) = exit {
+            cause = cause.evidence("status", exit, object::time(ended, "/finishedAt"));
+        }
+        cause = cause.evidence("status", object::text(ended, "/message"), None);
+        if let Some(line) = self.last_log_line(pod, name) {
+            cause = cause.evidence("last log line", line, None);
+        }
+        let events = self.events();
+        if let Some(event) = events::newest_warning(&events, &ObjectRef::of(pod), &["BackOff", "OOMKilling"]) {
+            cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
+        }
+        if reason == Reason::OutOfMemory {
+            let limit = object::items(deployment, "/spec/template/spec/containers")
+                .iter()
+                .find(|c| object::text(c, "/name") == name)
+                .map(|c| object::text(c, "/resources/limits/memory"))
+                .filter(|limit| !limit.is_empty());
+            if let Some(limit) = limit {
+                cause = cause.evidence("spec", format!("memory limit: {limit}"), None);
+            }
+        }
+        Some(cause.next(self.kubectl(pod, "logs", &format!("-c {name} --previous --tail=20"))))
+    }
+
+    /// The last line that says something, of the run that ended or else of the one that goes on.
+    fn last_log_line(&self, pod: &Value, container: &str) -> Option<String> {
+        let namespace = object::namespace(pod)?;
+        let previous = self.snapshot.log(namespace, object::name(pod), container, true);
+        let lines = match previous {
+            Some(lines) if !lines.is_empty() => lines,
+            _ => self.snapshot.log(namespace, object::name(pod), container, false)?,
+        };
+        lines.iter().rev().find(|line| !line.trim().is_empty()).cloned()
+    }
+
+    fn pull_failure(&mut self, pod: &'a Value, status: &'a Value) -> Cause {
+        let image = object::some_text(status, "/image").unwrap_or_else(|| {
+            let name = object::text(status, "/name");
+            let containers = object::items(pod, "/spec/containers");
+            containers.iter().find(|c| object::text(c, "/name") == name).map_or("", |c| object::text(c, "/image"))
+        });
+        let waiting = object::text(status, "/state/waiting/message");
+        let events = self.events();
+        let event = events::newest_warning(
+            &events,
+            &ObjectRef::of(pod),
+            &["Failed", "FailedToRetrieveImagePullSecret", "InspectFailed", "ErrImageNeverPull"],
+        );
+        let event_text = event.map_or("", |e| object::text(e, "/message"));
+        let namespace = self.namespace();
+        let named: Vec<_> =
+            object::items(pod, "/spec/imagePullSecrets").iter().filter_map(|s| object::some_text(s, "/name")).collect();
+        let missing = named
+            .iter()
+            .copied()
+            .find(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
+        let host = image.split('/').next().unwrap_or(image);
+        let create = |name: &str| {
+            format!("flux-operator create secret registry {name} -n {namespace} --server {host} --username USER")
+        };
+        let rejected = message::wants_credentials(waiting) || message::wants_credentials(event_text);
+        let base = |reason, summary: String| {
+            Cause::new(reason, pod, summary)
+                .evidence("event", event_text, event.and_then(events::last_seen))
+                .evidence("status", waiting, None)
+        };
+        if let Some(missing) = missing {
+            return base(
+                Reason::PullSecretMissing,
+                format!("the image {image} cannot be pulled: the pull secret {missing} does not exist"),
+            )
+            .evidence("secret", format!("Secret/{namespace}/{missing} not found"), None)
+            .next(create(missing));
+        }
+        match (rejected, named.first()) {
+            (true, Some(secret)) => base(
+                Reason::PullSecretRejected,
+                format!("the image {image} cannot be pulled: the registry refuses the pull secret {secret}"),
+            )
+            .next(create(secret)),
+            (true, None) => base(
+                Reason::PullSecretMissing,
+                format!("the image {image} cannot be pulled: the registry wants credentials and no pull secret is set"),
+            )
+            .next(create("registry-auth"))
+            .next(format!("kubectl -n {namespace} edit fluxinstance {}", object::name(self.instance))),
+            (false, _) => base(Reason::ImagePullFailed, format!("the image {image} cannot be pulled"))
+                .next("flux-operator distribution images")
+                .next(self.kubectl(pod, "describe", "")),
+        }
+    }
+
+    /// A claim of the pod that is not bound.
+    fn claims(&mut self, pod: &'a Value) -> Option<Cause> {
+        // A pod that was placed has its volumes.
+        if object::condition(pod, "PodScheduled").is_some_and(|c| c.is_true()) {
+            return None;
+        }
+        for volume in object::items(pod, "/spec/volumes") {
+            let Some(name) = object::some_text(volume, "/persistentVolumeClaim/claimName") else { continue };
+            match self.snapshot.get(&PVC, object::namespace(pod), name) {
+                Some(claim) if !kstatus::compute(claim).is_current() => return Some(self.pending_claim(claim)),
+                Some(_) => {}
+                None if self.snapshot.knows(&PVC) && !self.snapshot.has_needs() => {
+                    return Some(
+                        Cause::new(Reason::ClaimPending, pod, format!("the claim {name} of the pod does not exist"))
+                            .evidence(
+                                "condition",
+                                object::condition(pod, "PodScheduled").map_or("", |c| c.message()),
+                                None,
+                            )
+                            .next(format!(
+                                "flux-operator reconcile instance {} -n {}",
+                                object::name(self.instance),
+                                self.namespace()
+                            )),
+                    );
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    pub(super) fn pending_claim(&mut self, claim: &'a Value) -> Cause {
+        let health = kstatus::compute(claim);
+        self.step(claim, Some(false), health.message.clone());
+        let class = object::some_text(claim, "/spec/storageClassName").unwrap_or("the default class");
+        let mut cause =
+            Cause::new(Reason::ClaimPending, claim, format!("the volume claim is not bound (storage class: {class})"))
+                .evidence("status", health.message, None);
+        let events = self.events();
+        let reference = ObjectRef::of(claim);
+        // Provisioners report `ProvisioningFailed` as a warning, a claim without any volume as a normal event.
+        let event = events::newest_warning(&events, &reference, &[]).or_else(|| {
+            events
+                .iter()
+                .copied()
+                .filter(|e| object::text(e, "/involvedObject/kind") == "PersistentVolumeClaim")
+                .filter(|e| object::text(e, "/involvedObject/name") == reference.name)
+                .max_by_key(|e| events::last_seen(e))
+        });
+        if let Some(event) = event {
+            cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
+        }
+        cause.next(self.kubectl(claim, "describe", "")).next("kubectl get storageclass")
+    }
+}

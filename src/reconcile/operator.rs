@@ -1,0 +1,237 @@
+//! Whether somebody in the cluster looks at an instance: who asks for a reconciliation wants to know before waiting.
+//!
+//! An operator looks at the one instance called `flux` in its own namespace. It is alive when it renews its lease, or
+//! when a pod of its Deployment is ready; an operator that runs outside the cluster has only the lease.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
+use crate::api::well_known::{INSTANCE_NAME, NAME_LABEL, OPERATOR_NAME};
+use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
+
+/// An operator that was found, by the namespace it looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    pub namespace: String,
+    pub alive: bool,
+    /// Who holds the lease, if it is fresh.
+    pub holder: Option<String>,
+    /// Why it is not alive, or how it is.
+    pub state: String,
+}
+
+/// What an instance may expect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// A running operator looks at it.
+    Watched(Operator),
+    /// Operators look at the name `flux` only.
+    OtherName,
+    /// The running operator looks at another namespace.
+    OtherNamespace(Operator),
+    /// There is an operator, and it does not run.
+    NotRunning(Operator),
+    NotInstalled,
+    /// The user may not look for operators.
+    Unknown(String),
+}
+
+impl Attention {
+    /// Whether it is certain that nobody will look at the instance.
+    pub fn is_nobody(&self) -> bool {
+        !matches!(self, Attention::Watched(_) | Attention::Unknown(_))
+    }
+}
+
+impl fmt::Display for Attention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attention::Watched(operator) => write!(f, "the operator in namespace {} looks at it", operator.namespace),
+            Attention::OtherName => write!(f, "an operator only looks at an instance called {INSTANCE_NAME}"),
+            Attention::OtherNamespace(operator) => {
+                write!(f, "the running operator looks at namespace {} only", operator.namespace)
+            }
+            Attention::NotRunning(operator) => {
+                write!(f, "the operator in namespace {} is not running: {}", operator.namespace, operator.state)
+            }
+            Attention::NotInstalled => f.write_str("no operator is installed in this cluster"),
+            Attention::Unknown(why) => write!(f, "cannot tell whether an operator is running: {why}"),
+        }
+    }
+}
+
+/// Looks for operators in the whole cluster, or only in the instance's namespace where the user may not see more.
+///
+/// Three requests, at the same time.
+///
+/// # Errors
+/// The API server cannot be asked; a refusal is no error but [`Attention::Unknown`].
+pub async fn attention(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    now: Timestamp,
+) -> Result<Attention, ClusterError> {
+    let found = match find(cluster, None, now).await {
+        Err(error) if error.category() == Category::Denied => find(cluster, Some(namespace), now).await,
+        other => other,
+    };
+    match found {
+        Ok(operators) => Ok(judge(&operators, namespace, name)),
+        Err(error) if error.category() == Category::Denied => Ok(Attention::Unknown(error.reason.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+async fn find(cluster: &Cluster, namespace: Option<&str>, now: Timestamp) -> Result<Vec<Operator>, ClusterError> {
+    let by_name = ListOptions { field_selector: Some(format!("metadata.name={OPERATOR_NAME}")), ..Default::default() };
+    let by_label = ListOptions { label_selector: Some(format!("{NAME_LABEL}={OPERATOR_NAME}")), ..Default::default() };
+    let list = |kind: &'static ResourceType, options| async move { cluster.list(kind, namespace, options).await };
+    let (leases, named, labelled) = futures::try_join!(
+        list(&LEASE_TYPE, &by_name),
+        list(&DEPLOYMENT_TYPE, &by_name),
+        list(&DEPLOYMENT_TYPE, &by_label)
+    )?;
+    Ok(operators(&leases, named.iter().chain(&labelled), now))
+}
+
+static LEASE_TYPE: ResourceType = LEASE;
+static DEPLOYMENT_TYPE: ResourceType = DEPLOYMENT;
+
+/// Pure: what leases and Deployments say about operators.
+fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>, now: Timestamp) -> Vec<Operator> {
+    let mut found: BTreeMap<String, Operator> = BTreeMap::new();
+    for deployment in deployments {
+        let namespace = text(deployment, "/metadata/namespace").to_owned();
+        let number = |pointer| deployment.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
+        let ready = number("/status/readyReplicas");
+        // The API server writes the default of one replica.
+        let wanted = number("/spec/replicas");
+        let name = text(deployment, "/metadata/name");
+        let state = match (wanted, ready) {
+            (0, _) => format!("deployment/{namespace}/{name} is scaled to 0"),
+            _ => format!("deployment/{namespace}/{name} has {ready} of {wanted} replicas ready"),
+        };
+        let operator = Operator { namespace: namespace.clone(), alive: ready > 0, holder: None, state };
+        let known = found.entry(namespace).or_insert_with(|| operator.clone());
+        if operator.alive && !known.alive {
+            *known = operator;
+        }
+    }
+    for lease in leases.iter().filter(|lease| is_fresh(lease, now)) {
+        let namespace = text(lease, "/metadata/namespace").to_owned();
+        let holder = text(lease, "/spec/holderIdentity").to_owned();
+        let state = format!("{holder} holds lease/{namespace}/{OPERATOR_NAME}");
+        found.insert(namespace.clone(), Operator { namespace, alive: true, holder: Some(holder), state });
+    }
+    found.into_values().collect()
+}
+
+fn judge(operators: &[Operator], namespace: &str, name: &str) -> Attention {
+    let own = operators.iter().find(|o| o.namespace == namespace);
+    let alive = operators.iter().find(|o| o.alive);
+    match (own, alive) {
+        _ if name != INSTANCE_NAME => Attention::OtherName,
+        (Some(own), _) if own.alive => Attention::Watched(own.clone()),
+        (Some(own), _) => Attention::NotRunning(own.clone()),
+        (None, Some(other)) => Attention::OtherNamespace(other.clone()),
+        (None, None) => operators.first().cloned().map_or(Attention::NotInstalled, Attention::NotRunning),
+    }
+}
+
+/// A held lease that was renewed within its duration, by the clock of this machine: good enough to say who is there.
+///
+/// A run from a terminal takes the lease as well; it is no operator.
+fn is_fresh(lease: &Value, now: Timestamp) -> bool {
+    let holder = text(lease, "/spec/holderIdentity");
+    let duration = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or_default();
+    let renewed: Option<Timestamp> = text(lease, "/spec/renewTime").parse().ok();
+    !holder.is_empty()
+        && !is_terminal_run(holder)
+        && renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
+}
+
+/// How the lease identity of an in-process run begins.
+pub const TERMINAL_IDENTITY_PREFIX: &str = "flux-operator-ctl/";
+
+fn is_terminal_run(holder: &str) -> bool {
+    holder.starts_with(TERMINAL_IDENTITY_PREFIX)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn now() -> Timestamp {
+        "2026-11-21T06:00:30Z".parse().unwrap()
+    }
+
+    fn lease(namespace: &str, holder: &str, renewed: &str) -> Value {
+        json!({"metadata": {"namespace": namespace, "name": "flux-operator"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 35, "renewTime": renewed}})
+    }
+
+    fn deployment(namespace: &str, wanted: i64, ready: i64) -> Value {
+        json!({"metadata": {"namespace": namespace, "name": "flux-operator"}, "spec": {"replicas": wanted},
+            "status": {"readyReplicas": ready}})
+    }
+
+    fn judged(leases: &[Value], deployments: &[Value], name: &str) -> String {
+        judge(&operators(leases, deployments.iter(), now()), "flux-system", name).to_string()
+    }
+
+    const FRESH: &str = "2026-11-21T06:00:00.000000Z";
+    const OLD: &str = "2026-11-21T05:00:00.000000Z";
+
+    #[test]
+    fn an_operator_is_alive_by_its_lease_or_by_a_ready_pod() {
+        for (leases, deployments) in [
+            (vec![lease("flux-system", "host_1", FRESH)], vec![]),
+            (vec![], vec![deployment("flux-system", 1, 1)]),
+            (vec![lease("flux-system", "host_1", OLD)], vec![deployment("flux-system", 1, 1)]),
+            (vec![lease("flux-system", "host_1", FRESH)], vec![deployment("flux-system", 1, 0)]),
+        ] {
+            assert_eq!(
+                judged(&leases, &deployments, "flux"),
+                "the operator in namespace flux-system looks at it",
+                "{leases:?} {deployments:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn why_nobody_looks_is_said_in_each_case() {
+        assert_eq!(judged(&[], &[], "flux"), "no operator is installed in this cluster");
+        assert_eq!(
+            judged(&[lease("flux-system", "host_1", OLD)], &[deployment("flux-system", 1, 0)], "flux"),
+            "the operator in namespace flux-system is not running: deployment/flux-system/flux-operator has 0 of 1 replicas ready"
+        );
+        assert_eq!(
+            judged(&[], &[deployment("other", 0, 0)], "flux"),
+            "the operator in namespace other is not running: deployment/other/flux-operator is scaled to 0"
+        );
+        assert_eq!(
+            judged(&[lease("other", "host_1", FRESH)], &[], "flux"),
+            "the running operator looks at namespace other only"
+        );
+        assert_eq!(
+            judged(&[lease("flux-system", "host_1", FRESH)], &[], "flux2"),
+            "an operator only looks at an instance called flux"
+        );
+    }
+
+    #[test]
+    fn a_run_from_a_terminal_and_a_released_lease_are_no_operator() {
+        let leases = [lease("flux-system", "flux-operator-ctl/host/1", FRESH), lease("a", "", FRESH)];
+        assert_eq!(judged(&leases, &[], "flux"), "no operator is installed in this cluster");
+    }
+}

@@ -1,0 +1,50 @@
+//! Objects of any kind, written and read as JSON: what a test needs to be there first.
+
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::core::TypeMeta;
+use kube::discovery::{self, Scope};
+use kube::{Client, ResourceExt};
+use serde_json::Value;
+
+use super::{Fallible, eventually};
+
+/// A kind may be installed just before its first object; the server then needs a moment to serve it.
+const SERVED_SOON: Duration = Duration::from_secs(10);
+
+/// Applies `objects` in order, as the field manager `test-harness`; those without a namespace go to `namespace`.
+///
+/// # Errors
+/// When an object has no kind or name, its kind is not served, or the server refuses it.
+pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Fallible<Vec<DynamicObject>> {
+    let mut applied = Vec::new();
+    for object in objects {
+        let object: DynamicObject = serde_json::from_value(object.clone())?;
+        let types = object.types.clone().ok_or("an object without apiVersion and kind")?;
+        let api = api_for(client, &types, object.namespace().as_deref().unwrap_or(namespace)).await?;
+        let force = PatchParams::apply("test-harness").force();
+        applied.push(api.patch(&object.name_any(), &force, &Patch::Apply(&object)).await?);
+    }
+    Ok(applied)
+}
+
+/// Returns the objects of one kind (`"apps/v1"`, `"Deployment"`) in `namespace`, or of the cluster if the kind is cluster-scoped.
+pub async fn api(client: &Client, api_version: &str, kind: &str, namespace: &str) -> Fallible<Api<DynamicObject>> {
+    let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
+    api_for(client, &types, namespace).await
+}
+
+async fn api_for(client: &Client, types: &TypeMeta, namespace: &str) -> Fallible<Api<DynamicObject>> {
+    let gvk = GroupVersionKind::try_from(types)?;
+    let (resource, scope): (ApiResource, Scope) =
+        eventually(&format!("{} to be served", gvk.kind), SERVED_SOON, || async {
+            let (resource, capabilities) = discovery::pinned_kind(client, &gvk).await.ok()?;
+            Some((resource, capabilities.scope))
+        })
+        .await?;
+    Ok(match scope {
+        Scope::Cluster => Api::all_with(client.clone(), &resource),
+        Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
+    })
+}
