@@ -1,5 +1,6 @@
 //! The reconcile core, and requests to a controller that runs it elsewhere.
 
+pub mod announce;
 pub mod diff;
 pub mod fields;
 pub mod health;
