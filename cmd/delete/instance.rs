@@ -1,7 +1,8 @@
 //! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
 
 use flux_operator::api::well_known::FINALIZER;
-use flux_operator::reconcile::request::{Absent, Attention};
+use flux_operator::reconcile::operator::Attention;
+use flux_operator::reconcile::request::Absent;
 use kube::api::{DeleteParams, Preconditions};
 use kube::core::DynamicObject;
 

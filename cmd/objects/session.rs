@@ -6,7 +6,7 @@ use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{Cluster, ObjectRef};
 use flux_operator::go_duration;
-use flux_operator::reconcile::request::{Attention, attention};
+use flux_operator::reconcile::operator::{Attention, attention};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};

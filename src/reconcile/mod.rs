@@ -3,7 +3,6 @@
 pub mod announce;
 pub mod diff;
 pub mod fields;
-pub mod kstatus;
 pub mod health;
 pub mod interrupt;
 pub mod messages;

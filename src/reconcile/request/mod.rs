@@ -7,13 +7,11 @@
 //! A request is an annotation with a new value; it is handled once the status repeats that value. Nothing here
 //! reconciles by itself: these are the words of the command line to a controller that runs elsewhere.
 
-mod attention;
 mod export;
 mod patch;
 mod readiness;
 mod watch;
 
-pub use attention::{Attention, attention};
 pub use export::bare;
 pub use patch::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
 pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};

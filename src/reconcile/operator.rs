@@ -163,15 +163,14 @@ fn is_fresh(lease: &Value, now: Timestamp) -> bool {
     let renewed: Option<Timestamp> = text(lease, "/spec/renewTime").parse().ok();
     !holder.is_empty()
         && !is_terminal_run(holder)
-        && renewed
-            .is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
+        && renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
 }
 
 /// How the lease identity of an in-process run begins.
-const IN_PROCESS: &str = "in-process/";
+pub const TERMINAL_IDENTITY_PREFIX: &str = "flux-operator-ctl/";
 
 fn is_terminal_run(holder: &str) -> bool {
-    holder.starts_with(IN_PROCESS)
+    holder.starts_with(TERMINAL_IDENTITY_PREFIX)
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -254,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_run_from_a_terminal_and_a_released_lease_are_no_operator() {
-        let leases = [lease("flux-system", "in-process/host_1", FRESH), lease("a", "", FRESH)];
+        let leases = [lease("flux-system", "flux-operator-ctl/host/1", FRESH), lease("a", "", FRESH)];
         assert_eq!(judged(&leases, &[], "flux"), "no operator is installed in this cluster");
     }
 }
