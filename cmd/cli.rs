@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{apply, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -29,6 +29,8 @@ pub struct Cli {
 pub enum Command {
     #[command(subcommand)]
     Create(create::Command),
+    #[command(subcommand)]
+    Apply(apply::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),
     #[command(subcommand)]

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+mod apply;
 mod cli;
 mod completion;
 mod create;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
         Command::Create(command) => create::run(&command, shell),
+        Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),

@@ -101,6 +101,11 @@ impl Progress {
         Progress { renderer, lines: HashMap::new() }
     }
 
+    /// Whether anything is shown at all.
+    pub fn is_shown(&self) -> bool {
+        !matches!(self.renderer, Renderer::Silent)
+    }
+
     /// Shows the state of a line; nothing happens when neither state nor text changed.
     pub fn set(&mut self, key: &str, state: State, text: &str) {
         let text = one_line(text);
