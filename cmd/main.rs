@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 mod apply;
+mod build;
 mod cli;
 mod completion;
 mod create;
 mod delete;
+mod distribution;
 mod export;
 mod generate;
 mod manifest;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
+        Command::Build(command) => build::run(&command, shell),
         Command::Create(command) => create::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
@@ -47,6 +50,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
+        Command::Distribution(command) => distribution::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
     }
