@@ -1,17 +1,16 @@
 //! `apply instance`: applies the object, then waits for the operator, or does the operator's work here.
 
-use std::path::PathBuf;
-
-use flux_operator::api::kinds::FluxKind;
+use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
 use flux_operator::yaml;
+use serde_json::Value;
 
-use crate::manifest::{InstanceFile, read_instance};
+use crate::manifest::read_written_instance;
 use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::objects::{Followed, Session, Target, until_ready};
+use crate::objects::{Followed, Session, Target, instance_kind, until_ready};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -28,8 +27,8 @@ use crate::shell::{CliError, Exit, Shell};
     --progress json")]
 pub struct Args {
     /// File with the FluxInstance; - reads standard input
-    #[arg(short, long, value_name = "FILE", required = true)]
-    pub filename: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE", alias = "file", required = true)]
+    pub filename: Option<String>,
     /// Take fields over that another manager set to other values
     #[arg(long)]
     pub force_conflicts: bool,
@@ -44,7 +43,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
-        let InstanceFile { written, .. } = read_instance(shell, file, None)?;
+        let (_, written) = read_written_instance(file, None, shell)?;
         let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
         shell.print(&text)?;
         shell.status("(dry run) nothing was sent");
@@ -52,27 +51,29 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let read = read_instance(shell, file, session.cluster.namespace.as_deref())?;
-        through_operator(&session, args, read).await
+        let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
+        through_operator(&session, args, &manifest.instance, &written).await
     })
 }
 
-async fn through_operator(session: &Session<'_>, args: &Args, read: InstanceFile) -> Result<Exit, CliError> {
-    let target = target(&read);
+async fn through_operator(
+    session: &Session<'_>,
+    args: &Args,
+    instance: &FluxInstance,
+    written: &Value,
+) -> Result<Exit, CliError> {
+    let target = target(instance);
     let place = session.place(&target.reference());
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
-    let written = async {
-        let live = session.bounded(
-            &format!("read {place}"),
-            session.cluster.find(&target.kind.resource_type(), Some(&target.namespace), &target.name),
-        );
-        let live = live.await?;
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
-        let resource = target.kind.resource_type();
-        let apply = session.cluster.apply(&resource, &read.written, live.as_ref(), &options);
-        session.bounded(&format!("apply {place}"), apply).await
+    let resource = target.kind.resource_type();
+    let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
+    let apply = async {
+        let live = session.cluster.find(&resource, Some(&target.namespace), &target.name).await?;
+        session.cluster.apply(&resource, written, live.as_ref(), &options).await
     };
-    let ((outcome, _), attention) = tokio::try_join!(written, session.attention(&target))?;
+    let attempted = format!("apply {place}");
+    let ((outcome, _), attention) =
+        tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
     session.shell.status(&format!("{prefix}► {place} {}", outcome.as_str()));
     if dry_run {
@@ -93,7 +94,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, read: InstanceFile
 /// The object is written, and nobody will act on it.
 fn nobody(session: &Session<'_>, args: &Args, target: &Target, attention: &Attention) -> Result<Exit, CliError> {
     let place = session.place(&target.reference());
-    let file = args.filename.as_ref().map_or_else(|| "FILE".into(), |f| f.display().to_string());
+    let file = args.filename.as_ref().map_or_else(|| "FILE".into(), |f| f.clone());
     let here = session.command(&format!("apply instance -f {file} --in-process"), &target.namespace);
     let message = format!("{place} is stored, but nobody will act on it");
     if !args.wait.wait {
@@ -107,11 +108,8 @@ fn nobody(session: &Session<'_>, args: &Args, target: &Target, attention: &Atten
         .hint(format!("reconcile it from here with `{here}`")))
 }
 
-fn target(read: &InstanceFile) -> Target {
-    let kind: &'static FluxKind = crate::objects::instance_kind();
-    Target {
-        kind,
-        namespace: read.instance.metadata.namespace.clone().unwrap_or_default(),
-        name: read.instance.metadata.name.clone().unwrap_or_default(),
-    }
+fn target(instance: &FluxInstance) -> Target {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let metadata = &instance.metadata;
+    Target { kind: instance_kind(), namespace: text(&metadata.namespace), name: text(&metadata.name) }
 }
