@@ -2,10 +2,19 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::apply;
+use crate::build;
+use crate::completion;
+use crate::create;
+use crate::delete;
+use crate::distribution;
+use crate::export;
+use crate::generate;
+use crate::reconcile;
+use crate::resume;
 use crate::shell::GlobalArgs;
-use crate::{apply, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
-use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
-use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::suspend;
+use crate::wait;
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]

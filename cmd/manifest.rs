@@ -162,7 +162,8 @@ mod tests {
     fn what_the_server_wrote_is_not_applied_again() {
         let exported = json!({"kind": "FluxInstance", "metadata": {"name": "flux", "uid": "u", "managedFields": []},
             "spec": {"wait": true}, "status": {}});
-        let expected = json!({"kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "a"}, "spec": {"wait": true}});
+        let expected =
+            json!({"kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "a"}, "spec": {"wait": true}});
         assert_eq!(applicable(exported, Some("a")), expected);
     }
 }

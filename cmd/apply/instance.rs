@@ -72,8 +72,7 @@ async fn through_operator(
         session.cluster.apply(&resource, written, live.as_ref(), &options).await
     };
     let attempted = format!("apply {place}");
-    let ((outcome, _), attention) =
-        tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
+    let ((outcome, _), attention) = tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
     session.shell.status(&format!("{prefix}► {place} {}", outcome.as_str()));
     if dry_run {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::well_known::PART_OF_LABEL;
 use crate::api::inventory::ObjectId;
+use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
@@ -43,7 +43,11 @@ fn selector(collection: &Collection, ids: &[&ResourceId]) -> Selector {
 
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ResourceId>, concurrency: usize) -> Result<Self, CallError> {
+    pub async fn take(
+        cluster: &Cluster,
+        ids: impl IntoIterator<Item = &ResourceId>,
+        concurrency: usize,
+    ) -> Result<Self, CallError> {
         let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =

@@ -95,9 +95,7 @@ impl Known {
 }
 
 fn apply(known: &mut BTreeMap<String, Value>, change: Change) {
-    let name = |object: &Value| {
-        object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
     match change {
         Change::All(objects) => *known = objects.into_iter().map(|object| (name(&object), object)).collect(),
         Change::Set(object) => {
