@@ -2,6 +2,16 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::apply;
+use crate::build;
+use crate::completion;
+use crate::create;
+use crate::delete;
+use crate::distribution;
+use crate::export;
+use crate::generate;
+use crate::reconcile;
+use crate::resume;
 use crate::shell::GlobalArgs;
 use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
 use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
@@ -9,6 +19,8 @@ use crate::{build, completion, create, delete, export, generate, reconcile, resu
 use crate::{
     completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
 };
+use crate::suspend;
+use crate::wait;
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -44,6 +56,9 @@ pub enum Command {
     Create(create::Command),
     #[command(subcommand)]
     Create(crate::create::Command),
+    Apply(apply::Command),
+    #[command(subcommand)]
+    Reconcile(reconcile::Command),
     #[command(subcommand)]
     Reconcile(crate::reconcile::Command),
     #[command(subcommand)]

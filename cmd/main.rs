@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+mod apply;
 mod build;
 mod cli;
 mod complete;
@@ -56,6 +57,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),

@@ -1,10 +1,17 @@
 //! The reconcile core, and requests to a controller that runs it elsewhere.
 
+pub mod announce;
 pub mod diff;
 pub mod fields;
+pub mod health;
+pub mod interrupt;
 pub mod messages;
 pub mod operator;
+pub mod plan;
+pub mod pods;
 pub mod progress;
 pub mod request;
 pub mod shortcut;
+pub mod status;
+pub mod survey;
 pub mod takeover;
