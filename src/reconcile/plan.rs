@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -243,12 +243,15 @@ pub async fn objects(
     for customs in [false, true] {
         let changing: BTreeMap<String, Step> =
             planned.values().filter(|one| one.object.kind == "CustomResourceDefinition").map(|one| (one.object.name.clone(), one.step)).collect();
-        let pass = desired.iter().zip(&ids).enumerate().filter(|(_, (_, id))| is_custom(id).is_some() == customs);
-        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> = futures::stream::iter(pass.map(|(index, (manifest, id))| {
+        let mut jobs = vec![];
+        for (index, (manifest, id)) in desired.iter().zip(&ids).enumerate() {
+            if is_custom(id).is_some() != customs {
+                continue;
+            }
             let known = survey.get(&id.key());
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
             let homeless = new_namespaces.contains(id.namespace.as_str());
-            async move {
+            let job = async move {
                 if homeless || definition == Some(Step::Create) {
                     return (index, Ok(deferred(id, manifest, None, Step::Create)));
                 }
@@ -262,11 +265,11 @@ pub async fn objects(
                     decided => decided,
                 };
                 (index, decided)
-            }
-        }))
-        .buffer_unordered(concurrency.max(1))
-        .collect()
-        .await;
+            };
+            jobs.push(job.boxed());
+        }
+        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> =
+            futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).collect().await;
         for (index, result) in results {
             match result {
                 Ok(object) => drop(planned.insert(index, object)),
