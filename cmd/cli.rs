@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -28,6 +29,8 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
+    Build(build::Command),
+    #[command(subcommand)]
     Create(create::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),
@@ -41,6 +44,8 @@ pub enum Command {
     Export(export::Command),
     #[command(subcommand)]
     Delete(delete::Command),
+    #[command(subcommand)]
+    Distribution(distribution::Command),
     Completion(completion::Args),
     #[command(subcommand, hide = true)]
     Generate(generate::Command),

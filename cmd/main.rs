@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+mod build;
 mod cli;
 mod completion;
 mod create;
 mod delete;
+mod distribution;
 mod export;
 mod generate;
 mod manifest;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
+        Command::Build(command) => build::run(&command, shell),
         Command::Create(command) => create::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
@@ -45,6 +48,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
+        Command::Distribution(command) => distribution::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
     }

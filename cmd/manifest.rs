@@ -1,13 +1,100 @@
 //! Manifests at the edge: where they come from, and how their problems are told.
 
-use flux_operator::api::manifest::ManifestError;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal};
+use std::path::Path;
 
-use crate::shell::CliError;
+use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use flux_operator::yaml;
+
+use crate::shell::{CliError, Shell, suggest};
 
 /// Tells the problems of a manifest one by one, below what was attempted.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
     match error.problems() {
         [] => CliError::usage(attempted).caused_by(error),
-        problems => problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string())),
+        problems => {
+            problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string()))
+        }
     }
+}
+
+/// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
+pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError> {
+    let what = describe(filename);
+    let text = read_text(filename, shell)?;
+    let namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
+    let manifest = manifest::read(&text, &namespace).map_err(|error| refused(&error, &what))?;
+    for warning in &manifest.warnings {
+        shell.warn(&format!("{what}: {warning}"));
+    }
+    Ok(manifest)
+}
+
+fn describe(filename: &str) -> String {
+    if filename == "-" { "standard input".to_string() } else { filename.to_string() }
+}
+
+fn refused(error: &ManifestError, what: &str) -> CliError {
+    let told = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
+    match error {
+        ManifestError::NoInstance { .. } => {
+            told.hint("write one with `flux-operator create instance`, then pass it with -f")
+        }
+        _ => told,
+    }
+}
+
+fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
+    let what = describe(filename);
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {what}")).caused_by(error);
+    if filename == "-" {
+        if io::stdin().is_terminal() {
+            shell.status("reading a FluxInstance from the terminal; end with Ctrl-D");
+        }
+        return yaml::read(io::stdin().lock()).map_err(|error| failed(&error));
+    }
+    if filename.starts_with("https://") || filename.starts_with("http://") {
+        return Err(CliError::usage(format!("cannot read {filename}"))
+            .cause("files are not downloaded")
+            .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator build instance -f -")));
+    }
+    let path = Path::new(filename);
+    if path.is_dir() {
+        let inside = manifests_in(path);
+        let told = CliError::usage(format!("cannot read {filename}")).cause("it is a directory");
+        return Err(match inside.as_slice() {
+            [] => told.hint("pass one file with one FluxInstance"),
+            names => told.hint(format!("pass one file with one FluxInstance; it holds {}", names.join(", "))),
+        });
+    }
+    let file = File::open(path).map_err(|error| {
+        let told = failed(&error);
+        match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
+            Some(name) => told.hint(format!("did you mean {name}?")),
+            None => told,
+        }
+    })?;
+    yaml::read(file).map_err(|error| failed(&error))
+}
+
+fn manifests_in(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))
+        .collect();
+    names.sort_unstable();
+    names.truncate(10);
+    names
+}
+
+fn nearest_file(path: &Path) -> Option<String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = manifests_in(directory);
+    let name = suggest::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(name).display().to_string())
 }

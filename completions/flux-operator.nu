@@ -28,6 +28,143 @@ module completions {
     --version(-V)             # Print version
   ]
 
+  def "nu-complete flux-operator create color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create manifests from flags
+  export extern "flux-operator create" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator create instance distribution_variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator create instance components" [] {
+    [ "source-controller" "kustomize-controller" "helm-controller" "notification-controller" "image-reflector-controller" "image-automation-controller" "source-watcher" ]
+  }
+
+  def "nu-complete flux-operator create instance components_extra" [] {
+    [ "source-controller" "kustomize-controller" "helm-controller" "notification-controller" "image-reflector-controller" "image-automation-controller" "source-watcher" ]
+  }
+
+  def "nu-complete flux-operator create instance cluster_type" [] {
+    [ "kubernetes" "openshift" "aws" "azure" "gcp" ]
+  }
+
+  def "nu-complete flux-operator create instance cluster_size" [] {
+    [ "small" "medium" "large" ]
+  }
+
+  def "nu-complete flux-operator create instance cluster_multitenant" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator create instance cluster_network_policy" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator create instance sharding_storage" [] {
+    [ "ephemeral" "persistent" ]
+  }
+
+  def "nu-complete flux-operator create instance sync_kind" [] {
+    [ "OCIRepository" "GitRepository" "Bucket" ]
+  }
+
+  def "nu-complete flux-operator create instance sync_provider" [] {
+    [ "generic" "aws" "azure" "gcp" "github" ]
+  }
+
+  def "nu-complete flux-operator create instance output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator create instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the manifest of a FluxInstance made from flags
+  export extern "flux-operator create instance" [
+    --distribution-version: string # Flux version, exact or a range
+    --distribution-registry: string # Registry and path of the controller images
+    --distribution-variant: string@"nu-complete flux-operator create instance distribution_variant" # Build of the images, when the registry is a mirror
+    --distribution-artifact: string # OCI artifact with the distribution, as oci://host/path:tag
+    --distribution-artifact-pull-secret: string # Secret to pull the artifact with
+    --distribution-image-pull-secret: string # Secret that the controllers' pods pull their images with
+    --components: string@"nu-complete flux-operator create instance components" # Controllers to install instead of the default four, separated by commas
+    --components-extra: string@"nu-complete flux-operator create instance components_extra" # Controllers to install on top, separated by commas
+    --cluster-type: string@"nu-complete flux-operator create instance cluster_type" # Kind of the cluster
+    --cluster-size: string@"nu-complete flux-operator create instance cluster_size" # How much Flux has to do: tens, hundreds or a thousand applications
+    --cluster-domain: string  # DNS domain of the cluster's services
+    --cluster-multitenant: string@"nu-complete flux-operator create instance cluster_multitenant" # Lock tenants into their namespaces
+    --cluster-network-policy: string@"nu-complete flux-operator create instance cluster_network_policy" # Close Flux's namespace to other namespaces; on by default
+    --storage-class: string   # Storage class of a volume for source-controller
+    --storage-size: string    # Size of the volume, such as 10Gi
+    --shards: string          # Names of shards, separated by commas
+    --sharding-key: string    # Label whose value names the shard
+    --sharding-storage: string@"nu-complete flux-operator create instance sharding_storage" # Where shards of source-controller keep artifacts
+    --sync-url: string        # Address of the repository, registry or bucket to apply
+    --sync-kind: string@"nu-complete flux-operator create instance sync_kind" # Kind of the source [default: by the address]
+    --sync-ref: string        # Git reference, tag or bucket [default: by the kind]
+    --sync-path: string       # Folder with the manifests
+    --sync-interval: string   # How often the source is checked
+    --sync-pull-secret: string # Secret with the credentials for the source
+    --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Whose identity to log in with instead of a secret
+    --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
+    --output(-o): string@"nu-complete flux-operator create instance output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator create help" [
+  ]
+
+  # Print the manifest of a FluxInstance made from flags
+  export extern "flux-operator create help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator create help help" [
+  ]
+
   def "nu-complete flux-operator reconcile color" [] {
     [ "auto" "always" "never" ]
   }
@@ -754,6 +891,159 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
+  def "nu-complete flux-operator distribution color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show and export the Flux versions that can be installed
+  export extern "flux-operator distribution" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution versions output" [] {
+    [ "table" "wide" "json" "yaml" "name" ]
+  }
+
+  def "nu-complete flux-operator distribution versions color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator distribution versions" [
+    --version: string         # Only versions in this range, for example 2.8.x or >=2.7
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --output(-o): string@"nu-complete flux-operator distribution versions output" # Format of the output
+    --no-headers              # Leave out the line with the column names
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution images variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator distribution images output" [] {
+    [ "table" "wide" "json" "yaml" "name" ]
+  }
+
+  def "nu-complete flux-operator distribution images color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # List the container images of a Flux version
+  export extern "flux-operator distribution images" [
+    --version: string         # Version or range; its newest version is taken
+    --registry: string        # Registry the images are pulled from
+    --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --output(-o): string@"nu-complete flux-operator distribution images output" # Format of the output
+    --no-headers              # Leave out the line with the column names
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution images color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution export color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator distribution export" [
+    --version: string         # Version or range; its newest version is written
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution export color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path           # Folder to write to; created if it is missing
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator distribution help" [
+  ]
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator distribution help versions" [
+  ]
+
+  # List the container images of a Flux version
+  export extern "flux-operator distribution help images" [
+  ]
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator distribution help export" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator distribution help help" [
+  ]
+
   def "nu-complete flux-operator completion shell" [] {
     [ "bash" "zsh" "fish" "powershell" "elvish" "nushell" ]
   }
@@ -869,6 +1159,34 @@ module completions {
     directory: path
   ]
 
+  def "nu-complete flux-operator generate crds color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the custom resource definitions into a folder
+  export extern "flux-operator generate crds" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator generate crds color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator generate help" [
   ]
@@ -881,12 +1199,24 @@ module completions {
   export extern "flux-operator generate help completions" [
   ]
 
+  # Write the custom resource definitions into a folder
+  export extern "flux-operator generate help crds" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator generate help help" [
   ]
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator help" [
+  ]
+
+  # Create manifests from flags
+  export extern "flux-operator help create" [
+  ]
+
+  # Print the manifest of a FluxInstance made from flags
+  export extern "flux-operator help create instance" [
   ]
 
   # Reconcile now
@@ -961,6 +1291,22 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
+  # Show and export the Flux versions that can be installed
+  export extern "flux-operator help distribution" [
+  ]
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator help distribution versions" [
+  ]
+
+  # List the container images of a Flux version
+  export extern "flux-operator help distribution images" [
+  ]
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator help distribution export" [
+  ]
+
   # Print the completion script for a shell
   export extern "flux-operator help completion" [
   ]
@@ -975,6 +1321,10 @@ module completions {
 
   # Write the completion scripts into a folder
   export extern "flux-operator help generate completions" [
+  ]
+
+  # Write the custom resource definitions into a folder
+  export extern "flux-operator help generate crds" [
   ]
 
   # Print this message or the help of the given subcommand(s)

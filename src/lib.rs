@@ -12,5 +12,6 @@ pub mod go_duration;
 pub mod inspect;
 pub mod kustomize;
 pub mod reconcile;
+pub mod secrets;
 pub mod version_range;
 pub mod yaml;

@@ -11,9 +11,12 @@ pub mod environment;
 mod error;
 mod global_args;
 mod interrupt;
+pub mod jsonpath;
 mod logging;
+pub mod output;
 pub mod progress;
 pub mod suggest;
+pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
