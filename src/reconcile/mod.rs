@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod operator;
 pub mod plan;
 pub mod pods;
+pub mod prepare;
 pub mod progress;
 pub mod request;
 pub mod run;
@@ -19,4 +20,6 @@ pub mod status;
 pub mod survey;
 pub mod takeover;
 
+pub use prepare::prepare;
+pub use plan::Plan;
 pub use run::{Failure, Options, Outcome, ReconcileError, execute, plan, run};
