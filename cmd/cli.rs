@@ -3,9 +3,6 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{
-    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
-};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -30,29 +27,36 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Get(get::Command),
+    Get(crate::get::Command),
     #[command(subcommand)]
-    Tree(tree::Command),
-    Trace(trace::Args),
-    Events(events::Args),
-    Stats(stats::Args),
+    Tree(crate::tree::Command),
+    Trace(crate::trace::Args),
+    Events(crate::events::Args),
+    Stats(crate::stats::Args),
     #[command(subcommand)]
-    Create(create::Command),
+    Create(crate::create::Command),
     #[command(subcommand)]
-    Reconcile(reconcile::Command),
+    Build(crate::build::Command),
     #[command(subcommand)]
-    Suspend(suspend::Command),
+    Apply(crate::apply::Command),
     #[command(subcommand)]
-    Resume(resume::Command),
+    Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
-    Wait(wait::Command),
+    Suspend(crate::suspend::Command),
     #[command(subcommand)]
-    Export(export::Command),
+    Resume(crate::resume::Command),
     #[command(subcommand)]
-    Delete(delete::Command),
-    Completion(completion::Args),
+    Wait(crate::wait::Command),
+    #[command(subcommand)]
+    Delete(crate::delete::Command),
+    #[command(subcommand)]
+    Export(crate::export::Command),
+    Explain(crate::explain::Args),
+    #[command(subcommand)]
+    Distribution(crate::distribution::Command),
+    Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
-    Generate(generate::Command),
+    Generate(crate::generate::Command),
 }
 
 #[cfg(test)]

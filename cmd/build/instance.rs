@@ -1,0 +1,124 @@
+//! `build instance`: a FluxInstance in, the objects it stands for out.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use flux_operator::build::{Build, BuildError, BuildOptions, build};
+use flux_operator::distribution::Distribution;
+use flux_operator::yaml;
+use serde_json::{Value, json};
+
+use super::explain;
+use crate::manifest::read_instance;
+use crate::shell::{CliError, Exit, Shell};
+
+/// Print the objects of a FluxInstance, offline
+///
+/// The objects are those a reconcile would apply, in the order it would apply
+/// them: controllers with pinned images, shards, patches and labels included.
+/// Needs neither a cluster nor a network. A manifest without a namespace is
+/// built for --namespace, else flux-system.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # See what an instance stands for\n  \
+    flux-operator build instance -f flux.yaml\n\n  \
+    # From a cluster, only the images\n  \
+    kubectl get fluxinstance flux -n flux-system -o yaml |\\\n    \
+    flux-operator build instance -f - -o images\n\n  \
+    # Which objects each patch changes\n  \
+    flux-operator build instance -f flux.yaml --explain-patches\n\n  \
+    # Has anything changed since the last run?\n  \
+    flux-operator build instance -f flux.yaml --revision")]
+pub struct Args {
+    /// File with one FluxInstance among its documents; - for standard input
+    #[arg(short, long, value_name = "FILE", alias = "file")]
+    pub filename: String,
+    /// What to print: objects, their names, or the images they run
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
+    pub output: Output,
+    /// Print only the revision: version and digest of the objects
+    #[arg(long, conflicts_with = "explain_patches")]
+    pub revision: bool,
+    /// Print what each patch of the spec matches and changes
+    #[arg(long)]
+    pub explain_patches: bool,
+    /// Fail on patches without effect and on images without digest
+    #[arg(long)]
+    pub strict: bool,
+    /// Flux manifests to build from instead of the embedded ones
+    ///
+    /// A directory or .tar.gz as `distribution export` writes it.
+    #[arg(long, value_name = "DIR|FILE.tar.gz")]
+    pub distribution: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Yaml,
+    Json,
+    Name,
+    /// Image references, sorted
+    Images,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let manifest = read_instance(&args.filename, shell)?;
+    let distribution = match &args.distribution {
+        None => Distribution::embedded(),
+        Some(path) => Distribution::open(path).map_err(|error| {
+            CliError::failed(format!("cannot use the distribution {}", path.display())).caused_by(&error)
+        })?,
+    };
+    let options = BuildOptions { strict: args.strict, ..BuildOptions::default() };
+    let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
+        let metadata = &manifest.instance.metadata;
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        failed(&error, &format!("FluxInstance/{}/{}", text(&metadata.namespace), text(&metadata.name)))
+    })?;
+    for warning in &built.warnings {
+        shell.warn(&warning.message);
+        if let Some(hint) = &warning.hint {
+            shell.hint(hint);
+        }
+    }
+    shell.print(&rendered(args, &built, shell)?)?;
+    Ok(Exit::Done)
+}
+
+fn failed(error: &BuildError, object: &str) -> CliError {
+    let told = CliError::failed(format!("cannot build {object}")).caused_by(error).object(object);
+    error.hint().into_iter().fold(told, CliError::hint)
+}
+
+fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliError> {
+    let unwritable =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
+    let as_json =
+        |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| unwritable(&e));
+    if args.revision {
+        let revision = built.revision.to_string();
+        return match args.output {
+            Output::Json => as_json(&json!({ "revision": revision })),
+            Output::Yaml | Output::Name | Output::Images => Ok(revision + "\n"),
+        };
+    }
+    if args.explain_patches {
+        return match args.output {
+            Output::Json => as_json(&json!(built.patches)),
+            Output::Yaml | Output::Name | Output::Images => Ok(explain::table(&built.patches, shell)),
+        };
+    }
+    match args.output {
+        Output::Yaml => yaml::document_stream(&built.objects).map_err(|e| unwritable(&e)),
+        Output::Json => as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": built.objects })),
+        Output::Name => Ok(built.objects.iter().map(|object| resource_name(object) + "\n").collect()),
+        Output::Images => Ok(built.image_references().into_iter().map(|image| image + "\n").collect()),
+    }
+}
+
+/// `kind.group/name`, as `kubectl -o name` prints it.
+fn resource_name(object: &Value) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let group = text("/apiVersion").split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
+    format!("{}{group}/{}", text("/kind").to_lowercase(), text("/metadata/name"))
+}

@@ -1,0 +1,21 @@
+//! `build`: what a reconcile would apply, without a cluster and without a network.
+
+use clap::Subcommand;
+
+use crate::shell::{CliError, Exit, Shell};
+
+mod explain;
+mod instance;
+
+/// Build objects offline, exactly as a reconcile would apply them
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Instance(instance::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+    }
+}
