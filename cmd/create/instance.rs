@@ -161,10 +161,11 @@ impl Args {
             components: self.components(),
             cluster: self.cluster(),
             sharding: self.sharding(),
-            storage: self.storage_class.as_ref().zip(self.storage_size.as_ref()).map(|(class, size)| StorageSpec {
-                class: class.clone(),
-                size: size.clone(),
-            }),
+            storage: self
+                .storage_class
+                .as_ref()
+                .zip(self.storage_size.as_ref())
+                .map(|(class, size)| StorageSpec { class: class.clone(), size: size.clone() }),
             sync: self.sync_url.as_ref().map(|url| self.sync(url)).transpose()?,
             ..FluxInstanceSpec::default()
         })

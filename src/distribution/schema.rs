@@ -127,21 +127,24 @@ impl Notation {
         names.insert("singular".into(), json!(crd.kind.to_lowercase()));
         let versions: Vec<Value> =
             crd.served(flux).map(|version| self.version(crd, version, flux)).collect::<Result<_, _>>()?;
-        Ok(json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {
-                "annotations": annotations,
-                "labels": labels,
-                "name": format!("{}.{}", crd.plural, crd.group),
-            },
-            "spec": {
-                "group": crd.group,
-                "names": names,
-                "scope": "Namespaced",
-                "versions": versions,
-            },
-        }))
+        // By insertion and not by `json!`, which would copy the large parts.
+        let metadata = object([
+            ("annotations", annotations.into()),
+            ("labels", labels.into()),
+            ("name", format!("{}.{}", crd.plural, crd.group).into()),
+        ]);
+        let spec = object([
+            ("group", crd.group.into()),
+            ("names", names.into()),
+            ("scope", "Namespaced".into()),
+            ("versions", versions.into()),
+        ]);
+        Ok(object([
+            ("apiVersion", "apiextensions.k8s.io/v1".into()),
+            ("kind", "CustomResourceDefinition".into()),
+            ("metadata", metadata),
+            ("spec", spec),
+        ]))
     }
 
     fn version(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
@@ -149,23 +152,23 @@ impl Notation {
         let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
         let columns: Vec<Value> =
             gated(&version.columns, place).iter().flat_map(|name| self.columns(name)).map(Column::to_value).collect();
-        let mut object = Map::new();
+        let mut fields = Map::new();
         if !columns.is_empty() {
-            object.insert("additionalPrinterColumns".into(), columns.into());
+            fields.insert("additionalPrinterColumns".into(), columns.into());
         }
         if on(&version.deprecated) {
-            object.insert("deprecated".into(), json!(true));
+            fields.insert("deprecated".into(), json!(true));
             let storage = crd.served(flux).find(|other| on(&other.storage)).map_or("", |other| other.name);
             let warning = format!("{} {} is outdated: move to {}/{storage}", crd.kind, version.name, crd.group);
-            object.insert("deprecationWarning".into(), json!(warning));
+            fields.insert("deprecationWarning".into(), json!(warning));
         }
-        object.insert("name".into(), json!(version.name));
-        object.insert("schema".into(), json!({ "openAPIV3Schema": self.root(crd, version, flux)? }));
-        object.insert("served".into(), json!(true));
-        object.insert("storage".into(), json!(on(&version.storage)));
+        fields.insert("name".into(), json!(version.name));
+        fields.insert("schema".into(), object([("openAPIV3Schema", self.root(crd, version, flux)?)]));
+        fields.insert("served".into(), json!(true));
+        fields.insert("storage".into(), json!(on(&version.storage)));
         let subresources = if on(&version.without_status) { json!({}) } else { json!({ "status": {} }) };
-        object.insert("subresources".into(), subresources);
-        Ok(Value::Object(object))
+        fields.insert("subresources".into(), subresources);
+        Ok(fields.into())
     }
 
     fn root(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
@@ -182,7 +185,9 @@ impl Notation {
         let place = Place { flux, api: version.name };
         let required = self.properties(&crd.fields, place, &mut properties)?;
         let mut root = Map::new();
-        insert_description(&mut root, crd.description);
+        if let Some(description) = crd.description {
+            root.insert("description".into(), json!(description));
+        }
         root.insert("properties".into(), properties.into());
         if !required.is_empty() {
             root.insert("required".into(), json!(required));
@@ -214,81 +219,79 @@ impl Notation {
     }
 
     fn schema(&self, field: &Field, place: Place<'_>) -> Result<Value, NotationError> {
+        self.keywords(field, place).map(Keywords::into_value)
+    }
+
+    fn keywords(&self, field: &Field, place: Place<'_>) -> Result<Keywords, NotationError> {
         let mut schema = self.base(field, place)?;
-        for attribute in field.attributes.iter().filter(|attribute| attribute.gate.holds(place)) {
-            if !(attribute.value.is_about_the_whole() && field.is_wrapped()) {
-                attribute.value.insert_into(&mut schema);
-            }
+        let attributes = || {
+            field.attributes.iter().filter(|attribute| attribute.gate.holds(place)).map(|attribute| &attribute.value)
+        };
+        let wrapped = !field.wraps.is_empty();
+        for attribute in attributes().filter(|attribute| !(wrapped && attribute.is_about_the_whole())) {
+            schema.set(attribute.keyword(), attribute.value());
         }
         for wrap in field.wraps.iter().rev() {
-            let mut outer = Map::new();
+            let inner = schema.into_value();
+            schema = Keywords::default();
             match wrap {
                 Wrap::List => {
-                    outer.insert("items".into(), schema.into());
-                    outer.insert("type".into(), json!("array"));
+                    schema.set("items", inner);
+                    schema.set("type", "array".into());
                 }
                 Wrap::Map => {
-                    outer.insert("additionalProperties".into(), schema.into());
-                    outer.insert("type".into(), json!("object"));
-                }
-            }
-            schema = outer;
-        }
-        if field.is_wrapped() {
-            for attribute in field.attributes.iter().filter(|attribute| attribute.gate.holds(place)) {
-                if attribute.value.is_about_the_whole() {
-                    attribute.value.insert_into(&mut schema);
+                    schema.set("additionalProperties", inner);
+                    schema.set("type", "object".into());
                 }
             }
         }
-        insert_description(&mut schema, field.description);
-        // The order controller-gen writes, so that exported files read as people expect them.
-        schema.sort_keys();
-        Ok(schema.into())
+        for attribute in attributes().filter(|attribute| wrapped && attribute.is_about_the_whole()) {
+            schema.set(attribute.keyword(), attribute.value());
+        }
+        if let Some(description) = field.description {
+            schema.set("description", description.into());
+        }
+        Ok(schema)
     }
 
     /// Returns the innermost schema: what a list of it calls an item.
-    fn base(&self, field: &Field, place: Place<'_>) -> Result<Map<String, Value>, NotationError> {
-        let mut schema = Map::new();
-        match field.base {
+    fn base(&self, field: &Field, place: Place<'_>) -> Result<Keywords, NotationError> {
+        let mut schema = match field.base {
             Base::Named(name) => {
                 let body = self.named(name).ok_or_else(|| field.position.error(format!("no `type {name}`")))?;
-                if let Value::Object(inner) = self.schema(body, place)? {
-                    schema = inner;
-                }
+                self.keywords(body, place)?
             }
-            Base::Any => {
-                schema.insert("x-kubernetes-preserve-unknown-fields".into(), json!(true));
-            }
+            _ => Keywords::default(),
+        };
+        match field.base {
+            Base::Named(_) => {}
+            Base::Any => schema.set("x-kubernetes-preserve-unknown-fields", true.into()),
             Base::Object => {
-                let mut properties = Map::new();
+                let mut properties = Map::with_capacity(field.fields.len());
                 let required = self.properties(&field.fields, place, &mut properties)?;
                 if !properties.is_empty() {
-                    schema.insert("properties".into(), properties.into());
+                    schema.set("properties", properties.into());
                 }
                 if !required.is_empty() {
-                    schema.insert("required".into(), json!(required));
+                    schema.set("required", json!(required));
                 }
-                schema.insert("type".into(), json!("object"));
+                schema.set("type", "object".into());
             }
-            Base::String | Base::Time => {
-                schema.insert("type".into(), json!("string"));
+            Base::String => schema.set("type", "string".into()),
+            Base::Time => {
+                schema.set("format", "date-time".into());
+                schema.set("type", "string".into());
             }
-            Base::Bool => {
-                schema.insert("type".into(), json!("boolean"));
-            }
-            Base::Int | Base::Int64 => {
-                schema.insert("type".into(), json!("integer"));
+            Base::Bool => schema.set("type", "boolean".into()),
+            Base::Int => schema.set("type", "integer".into()),
+            Base::Int64 => {
+                schema.set("format", "int64".into());
+                schema.set("type", "integer".into());
             }
         }
-        match field.base {
-            Base::Time => schema.insert("format".into(), json!("date-time")),
-            Base::Int64 => schema.insert("format".into(), json!("int64")),
-            _ => None,
-        };
         let values = gated(&field.values, place);
         if !values.is_empty() {
-            schema.insert("enum".into(), json!(values));
+            schema.set("enum", json!(values));
         }
         let rules: Vec<Value> = field
             .rules
@@ -297,7 +300,7 @@ impl Notation {
             .map(|rule| json!({ "message": rule.message, "rule": rule.expression }))
             .collect();
         if !rules.is_empty() {
-            schema.insert("x-kubernetes-validations".into(), rules.into());
+            schema.set("x-kubernetes-validations", rules.into());
         }
         Ok(schema)
     }
@@ -330,12 +333,6 @@ impl Notation {
             Base::Named(name) => self.named(name).map_or(field, |named| self.body(named)),
             _ => field,
         }
-    }
-}
-
-impl Field {
-    fn is_wrapped(&self) -> bool {
-        !self.wraps.is_empty()
     }
 }
 
@@ -375,15 +372,45 @@ impl Attribute {
         )
     }
 
-    fn insert_into(&self, schema: &mut Map<String, Value>) {
+    fn keyword(&self) -> &'static str {
         match self {
-            Attribute::Default(value) => schema.insert("default".into(), value.clone()),
-            Attribute::Pattern(expression) => schema.insert("pattern".into(), json!(expression)),
-            Attribute::Number(keyword, number) => schema.insert((*keyword).into(), json!(number)),
-            Attribute::ListType(value) => schema.insert("x-kubernetes-list-type".into(), json!(value)),
-            Attribute::ListKeys(keys) => schema.insert("x-kubernetes-list-map-keys".into(), json!(keys)),
-            Attribute::MapType(value) => schema.insert("x-kubernetes-map-type".into(), json!(value)),
-        };
+            Attribute::Default(_) => "default",
+            Attribute::Pattern(_) => "pattern",
+            Attribute::Number(keyword, _) => keyword,
+            Attribute::ListType(_) => "x-kubernetes-list-type",
+            Attribute::ListKeys(_) => "x-kubernetes-list-map-keys",
+            Attribute::MapType(_) => "x-kubernetes-map-type",
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Attribute::Default(value) => value.clone(),
+            Attribute::Pattern(text) | Attribute::ListType(text) | Attribute::MapType(text) => json!(text),
+            Attribute::Number(_, number) => json!(number),
+            Attribute::ListKeys(keys) => json!(keys),
+        }
+    }
+}
+
+/// A schema in the making. A handful of pairs is quicker to look through than a hash map, and there are thousands of them.
+#[derive(Default)]
+struct Keywords(Vec<(&'static str, Value)>);
+
+impl Keywords {
+    fn set(&mut self, keyword: &'static str, value: Value) {
+        match self.0.iter_mut().find(|(other, _)| *other == keyword) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((keyword, value)),
+        }
+    }
+
+    /// Returns the object with its keys in the order controller-gen writes, so that exported files read as expected.
+    fn into_value(mut self) -> Value {
+        self.0.sort_unstable_by_key(|(keyword, _)| *keyword);
+        let mut map = Map::with_capacity(self.0.len());
+        map.extend(self.0.into_iter().map(|(keyword, value)| (keyword.to_owned(), value)));
+        map.into()
     }
 }
 
@@ -400,12 +427,10 @@ impl Column {
     }
 }
 
-fn gated<T: Copy>(values: &[Gated<T>], place: Place<'_>) -> Vec<T> {
-    values.iter().filter(|value| value.gate.holds(place)).map(|value| value.value).collect()
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
-fn insert_description(schema: &mut Map<String, Value>, description: Option<&str>) {
-    if let Some(description) = description {
-        schema.insert("description".into(), json!(description));
-    }
+fn gated<T: Copy>(values: &[Gated<T>], place: Place<'_>) -> Vec<T> {
+    values.iter().filter(|value| value.gate.holds(place)).map(|value| value.value).collect()
 }

@@ -7,6 +7,7 @@
 //! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
 //! ```
 
+pub mod collect;
 pub mod components;
 pub mod dump;
 pub mod events;

@@ -1,0 +1,402 @@
+//! `-o`, sorting, filters and labels: one list, printed as a person asked for it.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use flux_operator::inspect::listing::{Cell, Item, Listing};
+use flux_operator::yaml;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::jsonpath::{self, Template};
+use super::table::{TableStyle, TableWriter, clean, terminal_width};
+use super::{CliError, Shell, environment, suggest};
+
+pub const OUTPUT: &str = "Output options";
+const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
+
+/// Format of the output.
+#[derive(Clone, Debug)]
+pub enum Format {
+    Table,
+    Wide,
+    Json,
+    Yaml,
+    Name,
+    JsonPath(Template),
+    /// Headings and the paths below them.
+    CustomColumns(Vec<(String, Template)>),
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = |text: &str| Template::parse(text).map_err(|e| e.to_string());
+        if let Some(template) = text.strip_prefix("jsonpath=") {
+            return Ok(Format::JsonPath(path(template)?));
+        }
+        if let Some(columns) = text.strip_prefix("custom-columns=") {
+            let columns = columns.split(',').map(|column| match column.split_once(':') {
+                Some((header, expression)) if !expression.is_empty() => {
+                    Ok((header.to_owned(), path(&jsonpath::as_template(expression))?))
+                }
+                _ => Err(format!("write each column as HEADING:.path.of.field, not `{column}`")),
+            });
+            return Ok(Format::CustomColumns(columns.collect::<Result<_, _>>()?));
+        }
+        match text {
+            "table" => Ok(Format::Table),
+            "wide" => Ok(Format::Wide),
+            "json" => Ok(Format::Json),
+            "yaml" => Ok(Format::Yaml),
+            "name" => Ok(Format::Name),
+            _ => {
+                let words = FORMATS.map(|f| f.split('=').next().unwrap_or(f));
+                let near = suggest::nearest(text, words).map(|w| format!("; did you mean {w}?")).unwrap_or_default();
+                Err(format!("expected one of {}{near}", FORMATS.join(", ")))
+            }
+        }
+    }
+}
+
+pub fn formats() -> Vec<CompletionCandidate> {
+    FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
+}
+
+/// A value that `-o` may have where there is no list.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// Format: table, json, yaml, name or jsonpath=TEMPLATE
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
+    pub output: Format,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct OutputArgs {
+    /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
+    /// custom-columns=HEADING:PATH,…
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
+    pub output: Format,
+    /// Leave the heading out
+    #[arg(long, alias = "no-header", help_heading = OUTPUT)]
+    pub no_headers: bool,
+    /// Sort by a column, or by a JSONPath such as .metadata.name
+    #[arg(long, value_name = "COLUMN", help_heading = OUTPUT)]
+    pub sort_by: Option<String>,
+    /// Keep rows whose column has (=) or has not (!=) a value, repeatable
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = OUTPUT)]
+    pub filter: Vec<Filter>,
+    /// Keep rows of this readiness, repeatable
+    #[arg(long, value_enum, value_name = "STATUS", ignore_case = true, help_heading = OUTPUT)]
+    pub ready_status: Vec<ReadyStatus>,
+    /// Add a column for a label, repeatable
+    #[arg(short = 'L', long, value_name = "KEY", value_delimiter = ',', help_heading = OUTPUT)]
+    pub label_columns: Vec<String>,
+    /// Add a column with all labels
+    #[arg(long, help_heading = OUTPUT)]
+    pub show_labels: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum ReadyStatus {
+    True,
+    False,
+    Unknown,
+    Suspended,
+}
+
+impl ReadyStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReadyStatus::True => "True",
+            ReadyStatus::False => "False",
+            ReadyStatus::Unknown => "Unknown",
+            ReadyStatus::Suspended => "Suspended",
+        }
+    }
+}
+
+/// `COLUMN=VALUE` or `COLUMN!=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    column: String,
+    value: String,
+    negated: bool,
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = |column: &str, value: &str, negated| Filter {
+            column: column.trim().into(),
+            value: value.trim().into(),
+            negated,
+        };
+        match (text.split_once("!="), text.split_once('=')) {
+            (Some((column, value)), _) if !column.trim().is_empty() => Ok(parsed(column, value, true)),
+            (_, Some((column, value))) if !column.trim().is_empty() => Ok(parsed(column, value, false)),
+            _ => Err("write COLUMN=VALUE or COLUMN!=VALUE".into()),
+        }
+    }
+}
+
+impl OutputArgs {
+    /// Whether the output needs the whole objects, not only the cells of a table.
+    pub fn wants_values(&self) -> bool {
+        !matches!(self.output, Format::Table | Format::Wide | Format::Name) || self.sort_by_path().is_some()
+    }
+
+    /// Whether everything has to be there before the first line is printed.
+    pub fn wants_all(&self) -> bool {
+        self.sort_by.is_some() || self.wants_values()
+    }
+
+    fn sort_by_path(&self) -> Option<&str> {
+        self.sort_by.as_deref().filter(|key| key.starts_with(['.', '{', '$']))
+    }
+
+    /// Keeps the rows the filters let through.
+    pub fn select(&self, listing: &mut Listing, now: Timestamp) -> Result<(), CliError> {
+        for filter in &self.filter {
+            let index = column(listing, &filter.column)?;
+            listing.items.retain(|item| {
+                let same = item.cells.get(index).is_some_and(|c| c.full(now).eq_ignore_ascii_case(&filter.value));
+                same != filter.negated
+            });
+        }
+        if !self.ready_status.is_empty() {
+            let wanted: HashSet<&str> = self.ready_status.iter().map(|s| s.as_str()).collect();
+            listing.items.retain(|item| item.ready.as_deref().is_some_and(|r| wanted.contains(r)));
+        }
+        Ok(())
+    }
+
+    /// Sorts by the column or path asked for; equal rows keep their order.
+    pub fn sort(&self, listing: &mut Listing) -> Result<(), CliError> {
+        let Some(key) = &self.sort_by else { return Ok(()) };
+        if self.sort_by_path().is_some() {
+            let template = Template::parse(&jsonpath::as_template(key))
+                .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
+            listing.items.sort_by(|a, b| compare(&template.values(&a.value), &template.values(&b.value)));
+            return Ok(());
+        }
+        let index = column(listing, key)?;
+        listing.items.sort_by(|a, b| match (a.cells.get(index), b.cells.get(index)) {
+            (Some(a), Some(b)) => a.order(b),
+            _ => std::cmp::Ordering::Equal,
+        });
+        Ok(())
+    }
+}
+
+fn compare(a: &[&Value], b: &[&Value]) -> std::cmp::Ordering {
+    let number = |v: &[&Value]| v.first().and_then(|v| v.as_f64());
+    let text = |v: &[&Value]| v.first().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => match (text(a), text(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        },
+    }
+}
+
+fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
+    listing.column(name).ok_or_else(|| {
+        let names = listing.column_names();
+        let error = CliError::usage(format!("there is no column {name}"))
+            .hint(format!("columns: {}", names.iter().map(|n| n.to_lowercase()).collect::<Vec<_>>().join(", ")));
+        match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean {}?", near.to_lowercase())),
+            None => error,
+        }
+    })
+}
+
+/// Draws the rows of one list, all at once or page by page.
+pub struct ListPrinter<'a> {
+    shell: &'a Shell,
+    args: &'a OutputArgs,
+    columns: Vec<usize>,
+    writer: TableWriter,
+    rows: usize,
+    now: Timestamp,
+}
+
+impl<'a> ListPrinter<'a> {
+    /// `namespaces` says whether several are listed.
+    pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
+        let wide = matches!(args.output, Format::Wide);
+        let columns: Vec<usize> = listing
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| (wide || !c.wide) && (namespaces || !c.namespace))
+            .map(|(index, _)| index)
+            .collect();
+        let mut headers: Vec<String> =
+            columns.iter().filter_map(|i| listing.columns.get(*i)).map(|c| c.name.to_owned()).collect();
+        headers.extend(args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase()));
+        if args.show_labels {
+            headers.push("LABELS".into());
+        }
+        let now = Timestamp::now();
+        let style = TableStyle {
+            width: shell.stdout_is_terminal().then(terminal_width),
+            headers: !args.no_headers,
+            color: shell.stdout_color(),
+            now,
+        };
+        ListPrinter { shell, args, columns, writer: TableWriter::new(headers, style), rows: 0, now }
+    }
+
+    /// Rows printed so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn cells(&self, item: &Item) -> Vec<Cell> {
+        let mut cells: Vec<Cell> = self.columns.iter().filter_map(|i| item.cells.get(*i).cloned()).collect();
+        for key in &self.args.label_columns {
+            cells.push(Cell::some_text(item.labels.get(key).map(String::as_str)));
+        }
+        if self.args.show_labels {
+            let labels: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            cells.push(Cell::text(labels.join(",")));
+        }
+        cells
+    }
+
+    /// The lines of some rows, in the format asked for; JSON and YAML print one document per row (as a watch does).
+    pub fn lines(&mut self, listing: &Listing) -> Result<String, CliError> {
+        self.rows += listing.items.len();
+        match &self.args.output {
+            Format::Table | Format::Wide => {
+                if listing.items.is_empty() {
+                    return Ok(String::new());
+                }
+                let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
+                Ok(self.writer.page(&rows))
+            }
+            Format::Name => Ok(listing.items.iter().map(|item| format!("{}\n", clean(&item.name))).collect()),
+            other => listing.items.iter().map(|item| document(&item.value, other)).collect(),
+        }
+    }
+
+    /// Prints a page of rows that are filtered already. Nothing is printed for an empty page.
+    pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
+        let text = self.lines(listing)?;
+        if text.is_empty() { Ok(()) } else { self.shell.print(&text) }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+/// Prints a whole list. `single` says that one object was asked for by name, which JSON and YAML then print without a list.
+pub fn print_list(
+    shell: &Shell,
+    args: &OutputArgs,
+    mut listing: Listing,
+    namespaces: bool,
+    single: bool,
+) -> Result<usize, CliError> {
+    let mut printer = ListPrinter::new(shell, args, &listing, namespaces);
+    args.select(&mut listing, printer.now())?;
+    args.sort(&mut listing)?;
+    let count = listing.items.len();
+    match &args.output {
+        Format::Table | Format::Wide | Format::Name => printer.page(&listing)?,
+        Format::CustomColumns(columns) => shell.print(&custom_columns(shell, args, columns, &listing))?,
+        format => {
+            let value = match (single, listing.items.len()) {
+                (true, 1) => listing.items.pop().map(|item| item.value).unwrap_or_default(),
+                _ => {
+                    let items: Vec<Value> = listing.items.into_iter().map(|item| item.value).collect();
+                    if listing.kind == "List" {
+                        json!({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
+                    } else {
+                        json!({"kind": listing.kind, "items": items})
+                    }
+                }
+            };
+            shell.print(&document(&value, format)?)?;
+        }
+    }
+    Ok(count)
+}
+
+fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) -> String {
+    let style =
+        TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
+    let mut table = TableWriter::new(columns.iter().map(|(header, _)| header.clone()).collect(), style);
+    let rows: Vec<Vec<Cell>> = listing
+        .items
+        .iter()
+        .map(|item| {
+            let cell = |template: &Template| Cell::text(jsonpath::join(&template.values(&item.value), ","));
+            columns.iter().map(|(_, template)| cell(template)).collect()
+        })
+        .collect();
+    table.page(&rows)
+}
+
+/// A value that is no list as JSON, YAML or by JSONPath; `None` when a table or name is wanted.
+pub fn structured(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
+    match format {
+        Format::Table | Format::Wide | Format::Name => Ok(None),
+        Format::CustomColumns(_) => Err(CliError::usage("custom-columns needs a list")),
+        format => {
+            let value = serde_json::to_value(value)
+                .map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e))?;
+            document(&value, format).map(Some)
+        }
+    }
+}
+
+fn document(value: &Value, format: &Format) -> Result<String, CliError> {
+    match format {
+        Format::Yaml => {
+            yaml::to_string(value).map_err(|e| CliError::failed("cannot write the answer as YAML").caused_by(&e))
+        }
+        Format::JsonPath(template) => Ok(template.render(value)),
+        Format::CustomColumns(columns) => {
+            let cells: Vec<_> =
+                columns.iter().map(|(_, template)| jsonpath::join(&template.values(value), ",")).collect();
+            Ok(format!("{}\n", cells.join("   ")))
+        }
+        _ => {
+            let text = serde_json::to_string_pretty(value)
+                .map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e))?;
+            Ok(format!("{text}\n"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_format_lists_the_known_ones_and_the_nearest() {
+        let error = "jsn".parse::<Format>().unwrap_err();
+        assert!(error.contains("custom-columns=SPEC") && error.contains("did you mean json?"), "{error}");
+        assert!("custom-columns=NAME".parse::<Format>().is_err());
+        assert!("jsonpath={.a[}".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn filters_are_equal_or_unequal() {
+        let filter: Filter = "READY!=True".parse().unwrap();
+        assert_eq!((filter.column.as_str(), filter.value.as_str(), filter.negated), ("READY", "True", true));
+        assert!(!"message=a!=b".parse::<Filter>().is_ok_and(|f| f.column == "message" && f.negated));
+        assert!("READY".parse::<Filter>().is_err());
+        assert!("=x".parse::<Filter>().is_err());
+    }
+}

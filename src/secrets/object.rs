@@ -1,0 +1,149 @@
+//! The Secret as an object: for the cluster with base64 `data`, for a file with readable `stringData`.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::Content;
+
+/// A Secret that is ready to be written.
+#[derive(Clone, Debug)]
+pub struct SecretObject {
+    pub name: String,
+    pub namespace: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub immutable: bool,
+    pub content: Content,
+}
+
+/// How a Secret that exists stands in the way of a new one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It can be changed in place.
+    Open,
+    /// Its type differs, and the API server never changes a type.
+    OtherType(String),
+    /// It is immutable, and the new one differs from it.
+    Immutable,
+}
+
+impl SecretObject {
+    /// Returns the manifest for server-side apply.
+    pub fn manifest(&self) -> Value {
+        let data: Map<String, Value> = self
+            .content
+            .data
+            .iter()
+            .map(|(key, value)| (key.clone(), STANDARD.encode(value.expose()).into()))
+            .collect();
+        let mut object = self.head();
+        object.insert("type".into(), self.content.type_.into());
+        object.insert("data".into(), data.into());
+        if self.immutable {
+            object.insert("immutable".into(), true.into());
+        }
+        object.into()
+    }
+
+    /// Returns the manifest for a file, its keys in order: text under `stringData`, other bytes under `data`.
+    pub fn export(&self) -> Value {
+        let (mut binary, mut text) = (Map::new(), Map::new());
+        for (key, value) in &self.content.data {
+            match value.expose_text() {
+                Some(readable) => text.insert(key.clone(), readable.into()),
+                None => binary.insert(key.clone(), STANDARD.encode(value.expose()).into()),
+            };
+        }
+        let mut object = self.head();
+        if !binary.is_empty() {
+            object.insert("data".into(), binary.into());
+        }
+        if self.immutable {
+            object.insert("immutable".into(), true.into());
+        }
+        if !text.is_empty() {
+            object.insert("stringData".into(), text.into());
+        }
+        object.insert("type".into(), self.content.type_.into());
+        object.sort_keys();
+        object.into()
+    }
+
+    /// Says whether an existing Secret can become this one in place.
+    pub fn standing(&self, live: &Value) -> Standing {
+        let live_type = live.get("type").and_then(Value::as_str).unwrap_or(super::OPAQUE);
+        if live_type != self.content.type_ {
+            return Standing::OtherType(live_type.to_owned());
+        }
+        let is_immutable = live.get("immutable").and_then(Value::as_bool).unwrap_or(false);
+        let same_data = live.get("data").unwrap_or(&Value::Null) == &self.manifest()["data"];
+        // Metadata of an immutable Secret may change; data may not, and immutability may not be taken back.
+        if is_immutable && !(same_data && self.immutable) { Standing::Immutable } else { Standing::Open }
+    }
+
+    fn head(&self) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        for (key, pairs) in [("annotations", &self.annotations), ("labels", &self.labels)] {
+            if !pairs.is_empty() {
+                metadata.insert(key.into(), json!(pairs));
+            }
+        }
+        metadata.insert("name".into(), self.name.clone().into());
+        metadata.insert("namespace".into(), self.namespace.clone().into());
+        let mut object = Map::new();
+        object.insert("apiVersion".into(), "v1".into());
+        object.insert("kind".into(), "Secret".into());
+        object.insert("metadata".into(), metadata.into());
+        object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secrets::{OPAQUE, content};
+
+    fn secret() -> SecretObject {
+        SecretObject {
+            name: "s".into(),
+            namespace: "apps".into(),
+            labels: [("team".to_owned(), "a".to_owned())].into(),
+            annotations: BTreeMap::new(),
+            immutable: true,
+            content: content(OPAQUE, [("b", Some(vec![0xff].into())), ("a", Some("text".into()))]),
+        }
+    }
+
+    #[test]
+    fn an_export_is_sorted_readable_and_keeps_immutable() {
+        assert_eq!(
+            secret().export().to_string(),
+            r#"{"apiVersion":"v1","data":{"b":"/w=="},"immutable":true,"kind":"Secret","metadata":{"labels":{"team":"a"},"name":"s","namespace":"apps"},"stringData":{"a":"text"},"type":"Opaque"}"#
+        );
+    }
+
+    #[test]
+    fn a_manifest_carries_base64_and_says_immutable_only_when_wanted() {
+        let manifest = secret().manifest();
+        assert_eq!(manifest["data"]["a"], "dGV4dA==");
+        assert_eq!(manifest["immutable"], true);
+        assert_eq!(SecretObject { immutable: false, ..secret() }.manifest().get("immutable"), None);
+    }
+
+    #[test]
+    fn another_type_or_an_immutable_secret_stands_in_the_way() {
+        let live = |type_: &str, immutable: bool, a: &str| json!({"type": type_, "immutable": immutable, "data": {"a": a, "b": "/w=="}});
+        assert_eq!(secret().standing(&live("Opaque", false, "x")), Standing::Open);
+        assert_eq!(secret().standing(&live("Opaque", true, "dGV4dA==")), Standing::Open);
+        assert_eq!(secret().standing(&live("Opaque", true, "x")), Standing::Immutable);
+        let open = SecretObject { immutable: false, ..secret() };
+        assert_eq!(open.standing(&live("Opaque", true, "dGV4dA==")), Standing::Immutable);
+        assert_eq!(
+            secret().standing(&live("kubernetes.io/tls", false, "x")),
+            Standing::OtherType("kubernetes.io/tls".into())
+        );
+    }
+}

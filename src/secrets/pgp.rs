@@ -1,0 +1,210 @@
+//! OpenPGP private keys in ASCII armour: whole, private, and not protected by a passphrase.
+//!
+//! Source: RFC 9580 §6 (armour, CRC24), §4.2 (packet headers), §5.5 (key packets).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+const BEGIN: &str = "-----BEGIN PGP PRIVATE KEY BLOCK-----";
+const END: &str = "-----END PGP PRIVATE KEY BLOCK-----";
+const SECRET_KEY_PACKET: u8 = 5;
+
+/// What is known about a key that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protection {
+    None,
+    Passphrase,
+    /// A version or algorithm not understood here.
+    Unknown,
+}
+
+/// Checks every block of a file; the first protection found counts.
+pub(super) fn check(text: &str) -> Result<Protection, &'static str> {
+    if text.contains("-----BEGIN PGP PUBLIC KEY BLOCK-----") && !text.contains(BEGIN) {
+        return Err("it holds a public key; export the private one with `gpg --export-secret-keys --armor`");
+    }
+    let mut rest = text;
+    let mut worst = None;
+    while let Some((_, after)) = rest.split_once(BEGIN) {
+        let (body, next) = after.split_once(END).ok_or("the block has no end")?;
+        let bytes = dearmour(body)?;
+        let protection = first_key(&bytes)?;
+        if worst.is_none_or(|w| w == Protection::None) {
+            worst = Some(protection);
+        }
+        rest = next;
+    }
+    worst.ok_or("it holds no PGP private key in ASCII armour")
+}
+
+fn dearmour(body: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
+    // Headers end at the first empty line; some writers leave both out.
+    let lines: Vec<&str> = body.lines().map(str::trim).collect();
+    let start = lines.iter().skip(1).position(|l| l.is_empty()).map_or(0, |i| i + 1);
+    let has_headers = lines.iter().take(start).any(|l| l.contains(": "));
+    let data = lines.iter().skip(if has_headers { start } else { 0 }).filter(|l| !l.is_empty());
+    let (mut base64, mut checksum) = (Zeroizing::new(String::new()), None);
+    for line in data {
+        match line.strip_prefix('=') {
+            Some(crc) if crc.len() == 4 => checksum = Some(crc),
+            _ => base64.push_str(line),
+        }
+    }
+    let bytes = STANDARD.decode(base64.as_bytes()).map_err(|_| "the armour is damaged: it is not base64")?;
+    let bytes = Zeroizing::new(bytes);
+    // The checksum is optional since RFC 9580, but a wrong one means a damaged copy.
+    if let Some(checksum) = checksum {
+        let wanted = STANDARD.decode(checksum).map_err(|_| "the checksum of the armour is damaged")?;
+        if wanted != crc24(&bytes).to_be_bytes()[1..] {
+            return Err("the armour is damaged: its checksum is wrong");
+        }
+    }
+    Ok(bytes)
+}
+
+fn crc24(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x00b7_04ce, |crc, byte| {
+        let mixed = crc ^ (u32::from(*byte) << 16);
+        (0..8).fold(mixed, |crc: u32, _| {
+            let shifted = crc << 1;
+            if shifted & 0x0100_0000 == 0 { shifted } else { shifted ^ 0x0186_4cfb }
+        })
+    })
+}
+
+fn first_key(bytes: &[u8]) -> Result<Protection, &'static str> {
+    let (tag, body) = packet(bytes).ok_or("the key is damaged: its first packet is cut off")?;
+    if tag != SECRET_KEY_PACKET {
+        return Err("its first packet is no private key");
+    }
+    Ok(match usage_octet(body) {
+        Some(0) => Protection::None,
+        Some(_) => Protection::Passphrase,
+        None => Protection::Unknown,
+    })
+}
+
+/// Type and body of the first packet, in the old or the new header format.
+fn packet(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let (&first, rest) = bytes.split_first()?;
+    if first & 0x80 == 0 {
+        return None;
+    }
+    let number = |bytes: &[u8]| bytes.iter().fold(0usize, |n, b| (n << 8) | usize::from(*b));
+    let (tag, length, rest) = if first & 0x40 != 0 {
+        let (&l, rest) = rest.split_first()?;
+        let (length, rest) = match l {
+            0..192 => (usize::from(l), rest),
+            192..224 => {
+                let (&second, rest) = rest.split_first()?;
+                (((usize::from(l) - 192) << 8) + usize::from(second) + 192, rest)
+            }
+            255 => (number(rest.get(..4)?), rest.get(4..)?),
+            // Partial lengths are for data packets only.
+            _ => return None,
+        };
+        (first & 0x3f, length, rest)
+    } else {
+        let width = match first & 3 {
+            0 => 1,
+            1 => 2,
+            2 => 4,
+            _ => return None,
+        };
+        ((first >> 2) & 0x0f, number(rest.get(..width)?), rest.get(width..)?)
+    };
+    Some((tag, rest.get(..length)?))
+}
+
+/// The octet that says how the secret part of a version 4 key is protected; it follows the public part.
+fn usage_octet(body: &[u8]) -> Option<u8> {
+    let (&version, _) = body.split_first()?;
+    if version != 4 {
+        return None;
+    }
+    let algorithm = *body.get(5)?;
+    let rest = body.get(6..)?;
+    let rest = match algorithm {
+        1..=3 => integers(rest, 2)?,
+        16 => integers(rest, 3)?,
+        17 => integers(rest, 4)?,
+        19 | 22 => integers(counted(rest)?, 1)?,
+        18 => counted(integers(counted(rest)?, 1)?)?,
+        25 | 27 => rest.get(32..)?,
+        26 => rest.get(56..)?,
+        28 => rest.get(57..)?,
+        _ => return None,
+    };
+    rest.first().copied()
+}
+
+/// What follows `count` multi-precision integers, each with its length in bits.
+fn integers(bytes: &[u8], count: usize) -> Option<&[u8]> {
+    (0..count).try_fold(bytes, |rest, _| {
+        let bits = u16::from_be_bytes(*rest.first_chunk::<2>()?);
+        rest.get(2 + usize::from(bits.div_ceil(8))..)
+    })
+}
+
+/// What follows a field with a length of one octet.
+fn counted(bytes: &[u8]) -> Option<&[u8]> {
+    let (&length, rest) = bytes.split_first()?;
+    rest.get(usize::from(length)..)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // Made with GnuPG for these tests; they open nothing.
+    const OPEN: &str = include_str!("samples/pgp-open.asc");
+    const OPEN_RSA: &str = include_str!("samples/pgp-open-rsa.asc");
+    const PROTECTED: &str = include_str!("samples/pgp-protected.asc");
+    const PUBLIC: &str = include_str!("samples/pgp-public.asc");
+
+    #[test]
+    fn open_keys_are_told_from_protected_ones() {
+        assert_eq!(check(OPEN), Ok(Protection::None));
+        assert_eq!(check(OPEN_RSA), Ok(Protection::None));
+        assert_eq!(check(PROTECTED), Ok(Protection::Passphrase));
+        assert_eq!(check(&format!("{OPEN}\n{PROTECTED}")), Ok(Protection::Passphrase));
+        assert_eq!(check(&OPEN.replace('\n', "\r\n")), Ok(Protection::None));
+    }
+
+    #[test]
+    fn armour_with_headers_or_without_a_checksum_is_whole() {
+        let headers = OPEN.replacen("\n\n", "\nComment: sample\nVersion: 1\n\n", 1);
+        assert_eq!(check(&headers), Ok(Protection::None));
+        let without: String = OPEN.lines().filter(|l| !l.starts_with('=')).map(|l| format!("{l}\n")).collect();
+        assert_eq!(check(&without), Ok(Protection::None));
+    }
+
+    #[test]
+    fn damaged_public_and_foreign_files_are_refused() {
+        let swapped = OPEN.replacen("lFgE", "lFgF", 1);
+        assert_eq!(check(&swapped), Err("the armour is damaged: its checksum is wrong"));
+        assert!(check(PUBLIC).is_err());
+        assert!(check(&OPEN[..200]).is_err());
+        assert!(check("hello").is_err());
+        assert!(check(&OPEN.replace("lFgE", "!!!!")).is_err());
+    }
+
+    #[test]
+    fn the_checksum_is_the_one_of_the_standard() {
+        // The empty text keeps the initial value; "123456789" is the usual check input of CRC catalogues.
+        assert_eq!(crc24(b""), 0xb704ce);
+        assert_eq!(crc24(b"123456789"), 0x21cf02);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..60), body in ".{0,80}") {
+            let _ = first_key(&bytes);
+            let _ = usage_octet(&bytes);
+            let _ = check(&format!("{BEGIN}\n{body}\n{END}"));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Credentials of a container registry, in Docker's format.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::basic_auth::check_user_and_password;
+use super::{Content, SecretError, SecretText, Warnings, content, required, required_text};
+
+const TYPE: &str = "kubernetes.io/dockerconfigjson";
+/// The address Docker Hub's credentials are kept under for historical reasons.
+const DOCKER_HUB: &str = "https://index.docker.io/v1/";
+
+/// `kubernetes.io/dockerconfigjson`: key `.dockerconfigjson`.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    /// `ghcr.io`, `registry.example.com:5000`; kept as it is.
+    pub server: String,
+    pub username: String,
+    pub password: SecretText,
+}
+
+impl Registry {
+    pub(super) fn content(&self) -> Result<Content, SecretError> {
+        required_text("server", &self.server)?;
+        required_text("username", &self.username)?;
+        let password = required("password", &self.password)?;
+        let password =
+            password.expose_text().ok_or_else(|| SecretError::invalid("password", "it is not text in UTF-8"))?;
+        let both = Zeroizing::new(format!("{}:{password}", self.username));
+        let entry = json!({
+            "username": self.username, "password": password, "auth": STANDARD.encode(both.as_bytes()),
+        });
+        let config = json!({ "auths": { self.server.as_str(): entry } });
+        // Serialising a value made of strings and maps with string keys cannot fail.
+        let text = serde_json::to_string_pretty(&config).unwrap_or_default();
+        Ok(content(TYPE, [(".dockerconfigjson", Some(text.into()))]))
+    }
+
+    pub(super) fn check(&self) -> Result<Warnings, SecretError> {
+        let mut warnings = check_server(&self.server)?;
+        warnings.extend(check_user_and_password(&self.username, &self.password)?);
+        Ok(warnings)
+    }
+}
+
+/// A registry is `host`, `host:port`, or either with a path; a scheme is ignored by Kubernetes and refused by Flux.
+fn check_server(server: &str) -> Result<Warnings, SecretError> {
+    let wrong = |problem: &str| SecretError::check(format!("server `{server}`"), problem);
+    if server == DOCKER_HUB {
+        return Ok(vec![]);
+    }
+    if let Some(rest) = server.strip_prefix("oci://") {
+        return Err(wrong("a registry has no oci:// in front").hint(format!("write --server={rest}")));
+    }
+    let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
+    if scheme.is_some_and(|s| s != "https" && s != "http") {
+        return Err(wrong("a registry is host or host:port"));
+    }
+    if rest.contains('@') {
+        return Err(wrong("credentials do not belong into the address"));
+    }
+    let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() => (host, Some(port)),
+        Some(_) => return Err(wrong("the host is missing")),
+        None => (authority, None),
+    };
+    if port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|p| p > 0)) {
+        return Err(wrong("the port is no number from 1 to 65535"));
+    }
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '[' | ']' | ':' | '*');
+    if host.is_empty() || !host.chars().all(is_host) {
+        return Err(wrong("a registry is host or host:port"));
+    }
+    let mut warnings = vec![];
+    if scheme.is_some() {
+        warnings.push(format!("server `{server}` has a scheme; Flux looks for `{authority}`"));
+    }
+    if matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io") {
+        warnings.push(format!("Docker Hub's credentials are looked up under {DOCKER_HUB}, not `{server}`"));
+    }
+    let image_like = path.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
+    if image_like {
+        return Err(wrong("this is an image, not a registry").hint(format!("write --server={authority}")));
+    }
+    if !path.is_empty() {
+        warnings.push(format!("server `{server}` has a path; Flux looks for `{authority}`"));
+    }
+    Ok(warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_config_has_dockers_form() {
+        let registry = Registry { server: "ghcr.io".into(), username: "flux".into(), password: "pass".into() };
+        let content = registry.content().unwrap();
+        assert_eq!(
+            content.data[".dockerconfigjson"].expose_text().unwrap(),
+            "{\n  \"auths\": {\n    \"ghcr.io\": {\n      \"username\": \"flux\",\n      \"password\": \"pass\",\n      \"auth\": \"Zmx1eDpwYXNz\"\n    }\n  }\n}"
+        );
+    }
+
+    #[test]
+    fn servers_are_hosts_with_an_optional_port() {
+        for server in
+            ["ghcr.io", "registry.example.com:5000", "localhost", "10.0.0.1:5000", "[fd00::1]:5000", DOCKER_HUB]
+        {
+            assert_eq!(check_server(server), Ok(vec![]), "{server}");
+        }
+        for server in ["https://ghcr.io", "docker.io", "ghcr.io/org"] {
+            assert_eq!(check_server(server).map(|w| w.len()), Ok(1), "{server}");
+        }
+        for server in [
+            "oci://ghcr.io",
+            "",
+            "ghcr.io:0",
+            "ghcr.io:port",
+            ":5000",
+            "a b",
+            "ghcr.io/org/app:v1",
+            "u:p@ghcr.io",
+            "ftp://x",
+        ] {
+            assert!(check_server(server).is_err(), "{server}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_server_text_breaks_the_check(server in ".{0,40}") {
+            let _ = check_server(&server);
+        }
+    }
+}
