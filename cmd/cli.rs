@@ -3,9 +3,6 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
-use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
-use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -30,27 +27,36 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Build(build::Command),
+    Get(crate::get::Command),
     #[command(subcommand)]
-    Create(create::Command),
+    Tree(crate::tree::Command),
+    Trace(crate::trace::Args),
+    Events(crate::events::Args),
+    Stats(crate::stats::Args),
     #[command(subcommand)]
-    Reconcile(reconcile::Command),
+    Create(crate::create::Command),
     #[command(subcommand)]
-    Suspend(suspend::Command),
+    Build(crate::build::Command),
     #[command(subcommand)]
-    Resume(resume::Command),
+    Apply(crate::apply::Command),
     #[command(subcommand)]
-    Wait(wait::Command),
+    Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
-    Export(export::Command),
+    Suspend(crate::suspend::Command),
     #[command(subcommand)]
-    Delete(delete::Command),
-    Explain(explain::Args),
+    Resume(crate::resume::Command),
     #[command(subcommand)]
-    Distribution(distribution::Command),
-    Completion(completion::Args),
+    Wait(crate::wait::Command),
+    #[command(subcommand)]
+    Delete(crate::delete::Command),
+    #[command(subcommand)]
+    Export(crate::export::Command),
+    Explain(crate::explain::Args),
+    #[command(subcommand)]
+    Distribution(crate::distribution::Command),
+    Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
-    Generate(generate::Command),
+    Generate(crate::generate::Command),
 }
 
 #[cfg(test)]
