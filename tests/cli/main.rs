@@ -3,8 +3,8 @@
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
-mod distribution;
 mod build_instance;
+mod distribution;
 mod habits;
 mod install;
 mod support;
