@@ -1,15 +1,18 @@
 //! Following objects until they are ready or gone, with what moves on the way and what was seen last at the end.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 
+use flux_operator::api::kstatus::Status;
 use flux_operator::api::well_known;
-use flux_operator::reconcile::request::{Absent, Last, Sign, Wait, WaitError};
+use flux_operator::reconcile::request::{Absent, Last, Rollout, Sign, Wait, WaitError};
 use futures::future::join_all;
 use kube::core::DynamicObject;
 
 use super::args::{DryRun, reports};
+use super::session::instance_kind;
 use super::{Act, Session, Target, send};
-use crate::shell::progress::{Progress, ProgressMode, State};
+use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
 
 /// One object to follow.
@@ -26,7 +29,7 @@ pub struct Followed {
 /// What became of the objects that did not; of several each is reported, and the last error counts them.
 pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
-    let results = join_all(followed.iter().map(async |one| {
+    let waits = join_all(followed.iter().map(async |one| {
         let key = one.target.reference().to_string();
         progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
         let wait = wait(session, one).await?;
@@ -39,14 +42,25 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
             Ok(message) => Ok(message),
             Err(error) => Err(explain(session, &one.target, error, "to become ready").await),
         }
-    }))
-    .await;
+    }));
+    let instance = followed.iter().find(|one| one.target.kind == instance_kind());
+    let results = match instance.filter(|_| progress.borrow().is_shown()) {
+        Some(instance) => {
+            let components = show_components(session, &instance.target.namespace, &progress);
+            tokio::select! {
+                results = waits => results,
+                never = components => match never {},
+            }
+        }
+        None => waits.await,
+    };
     progress.borrow().clear();
     let mut failed = vec![];
     for (one, result) in followed.iter().zip(results) {
         match result {
             Ok(message) => {
-                let message = if message.is_empty() { "ready" } else { message.trim() };
+                let message = one_line(&message);
+                let message = if message.is_empty() { "ready" } else { message.as_str() };
                 session.shell.print(&format!("{}: {message}\n", one.target.reference()))?;
             }
             Err(error) => failed.push(error),
@@ -115,6 +129,28 @@ fn words(targets: &[Target]) -> String {
             let names: Vec<_> = many.iter().map(|t| format!("{}/{}", t.kind.kind.to_lowercase(), t.name)).collect();
             format!("resource {}", names.join(" "))
         }
+    }
+}
+
+/// Shows how Flux's controllers come up, for as long as it is polled.
+async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefCell<Progress>) -> Infallible {
+    let mut rollout = Rollout::new(&session.cluster, namespace);
+    // Whoever may not see Deployments or pods still sees the instance's conditions.
+    while let Ok(news) = rollout.next().await {
+        let mut progress = progress.borrow_mut();
+        for component in news {
+            progress.set(&component.name, state_of(component.status), &component.message);
+        }
+    }
+    std::future::pending().await
+}
+
+/// How a health is drawn.
+pub fn state_of(status: Status) -> State {
+    match status {
+        Status::Current | Status::NotFound => State::Done,
+        Status::Failed => State::Failed,
+        Status::InProgress | Status::Terminating | Status::Unknown => State::Waiting,
     }
 }
 

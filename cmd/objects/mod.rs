@@ -10,4 +10,4 @@ mod session;
 pub use follow::{Followed, all_or_error, request_and_follow, until_gone, until_ready};
 pub use inventory::inventory_counts;
 pub use request::{Act, Target, send};
-pub use session::Session;
+pub use session::{Session, instance_kind};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{Cluster, ObjectRef};
+use flux_operator::cluster::{Cluster, ClusterError, ObjectRef};
 use flux_operator::go_duration;
 use flux_operator::reconcile::operator::{Attention, attention};
 use k8s_openapi::api::core::v1::Event;
@@ -77,13 +77,7 @@ impl<'a> Session<'a> {
     /// Whether an operator looks at an instance.
     pub async fn attention(&self, target: &Target) -> Result<Attention, CliError> {
         let look = attention(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
-        match timeout_at(self.deadline.instant(), look).await {
-            Ok(found) => found.map_err(|e| cli_error(&e)),
-            Err(_) => Err(CliError::new(
-                Exit::Unhealthy,
-                format!("timed out after {}: cannot look for an operator", self.deadline.length()),
-            )),
-        }
+        self.bounded("look for an operator", look).await
     }
 
     /// The namespace of a command about a kind: the flag, the context's own one, else where the kind usually lives.
@@ -181,12 +175,26 @@ impl<'a> Session<'a> {
         match timeout_at(self.deadline.instant(), call).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(cli_error(&self.cluster.explain(error, attempted, object.cloned()))),
-            Err(_) => Err(CliError::new(
-                Exit::Unhealthy,
-                format!("timed out after {}: cannot {attempted}", self.deadline.length()),
-            )
-            .cause(format!("{} gave no answer", self.cluster.endpoint))),
+            Err(_) => Err(self.out_of_time(attempted)),
         }
+    }
+
+    /// Makes one piece of work with the cluster module, bounded by the command's deadline.
+    pub async fn bounded<T>(
+        &self,
+        attempted: &str,
+        work: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, CliError> {
+        match timeout_at(self.deadline.instant(), work).await {
+            Ok(result) => result.map_err(|e| cli_error(&e)),
+            Err(_) => Err(self.out_of_time(attempted)),
+        }
+    }
+
+    /// The error of a command whose time is up before anything is known.
+    pub fn out_of_time(&self, attempted: &str) -> CliError {
+        let message = format!("timed out after {}: cannot {attempted}", self.deadline.length());
+        CliError::new(Exit::Unhealthy, message).cause(format!("{} gave no answer", self.cluster.endpoint))
     }
 
     /// Sends a merge patch; a missing object is told from a missing kind, with the nearest names.

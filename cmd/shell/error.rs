@@ -159,15 +159,20 @@ impl CliError {
         let paint = |word: &str, style: Style| {
             if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
         };
-        let mut text = format!("{} {}\n", paint("error:", RED), self.message);
+        let mut text = format!("{} {}\n", paint("error:", RED), harmless(&self.message));
         for cause in &self.causes {
-            text.push_str(&format!("{} {cause}\n", paint("caused by:", RED)));
+            text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(cause)));
         }
         for hint in &self.hints {
-            text.push_str(&format!("{} {hint}\n", paint("hint:", CYAN)));
+            text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(hint)));
         }
         text
     }
+}
+
+/// Messages come from the cluster as well; none of them may steer the terminal.
+fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]

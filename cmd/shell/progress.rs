@@ -74,7 +74,8 @@ struct Line {
 }
 
 enum Renderer {
-    Live(MultiProgress),
+    /// With the width that keys may take.
+    Live(MultiProgress, usize),
     Plain,
     Json,
     Silent,
@@ -90,13 +91,19 @@ impl Progress {
             ProgressMode::Json => Renderer::Json,
             ProgressMode::Plain => Renderer::Plain,
             ProgressMode::Auto if talkative && shell.stderr_is_terminal() && shell.global().verbose == 0 => {
-                // Some terminals set no width at all; drawing would then wrap.
-                Renderer::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)))
+                let target = ProgressDrawTarget::stderr_with_hz(10);
+                let width = usize::from(comfy_table::Table::new().use_stderr().width().unwrap_or(80));
+                Renderer::Live(MultiProgress::with_draw_target(target), KEY_WIDTH.min(width * 2 / 5).max(4))
             }
             ProgressMode::Auto if talkative => Renderer::Plain,
             ProgressMode::Auto | ProgressMode::None => Renderer::Silent,
         };
         Progress { renderer, lines: HashMap::new() }
+    }
+
+    /// Whether anything is shown at all.
+    pub fn is_shown(&self) -> bool {
+        !matches!(self.renderer, Renderer::Silent)
     }
 
     /// Shows the state of a line; nothing happens when neither state nor text changed.
@@ -109,14 +116,20 @@ impl Progress {
         let since = known.map_or_else(Instant::now, |l| l.since);
         let bar = self.lines.get_mut(key).and_then(|l| l.bar.take());
         let bar = match &self.renderer {
-            Renderer::Live(all) => {
+            Renderer::Live(all, width) => {
                 let bar = bar.unwrap_or_else(|| {
-                    let bar = all.add(ProgressBar::new_spinner());
-                    bar.set_prefix(cut(key, KEY_WIDTH));
+                    // Complete before it is added: adding draws.
+                    let bar = ProgressBar::new_spinner().with_prefix(cut(key, *width)).with_message(text.clone());
+                    bar.set_style(style(state));
+                    let bar = all.add(bar);
                     bar.enable_steady_tick(Duration::from_millis(120));
                     bar
                 });
-                draw(&bar, state, &text);
+                bar.set_style(style(state));
+                bar.set_message(text.clone());
+                if state != State::Waiting {
+                    bar.abandon();
+                }
                 Some(bar)
             }
             Renderer::Plain => {
@@ -140,7 +153,7 @@ impl Progress {
     pub fn note(&self, key: &str, text: &str) {
         let text = one_line(text);
         match &self.renderer {
-            Renderer::Live(all) => {
+            Renderer::Live(all, _) => {
                 // A terminal that went away must not end the command.
                 let _ = all.println(format!("  {key}: {text}"));
             }
@@ -152,7 +165,7 @@ impl Progress {
 
     /// Takes the live lines off the terminal, so that what follows starts on a line of its own.
     pub fn clear(&self) {
-        if let Renderer::Live(all) = &self.renderer {
+        if let Renderer::Live(all, _) = &self.renderer {
             for line in self.lines.values() {
                 if let Some(bar) = &line.bar {
                     bar.finish_and_clear();
@@ -178,18 +191,13 @@ impl Drop for Progress {
     }
 }
 
-fn draw(bar: &ProgressBar, state: State, text: &str) {
-    bar.set_message(text.to_owned());
+fn style(state: State) -> ProgressStyle {
     let template = match state {
         State::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
         State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", state.symbol()),
     };
     // The templates are constants above; the plain one is a valid fallback.
-    bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    match state {
-        State::Waiting => bar.tick(),
-        State::Done | State::Failed => bar.abandon(),
-    }
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 fn elapsed(time: Duration) -> String {
@@ -201,17 +209,19 @@ fn elapsed(time: Duration) -> String {
 }
 
 /// The text without line breaks and without what a terminal would take for a command.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|c: char| c.is_control()).filter(|w| !w.is_empty()).collect();
     words.join(" ").trim().to_owned()
 }
 
+/// Keeps the end of a long key: that is the name.
 fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    let length = text.chars().count();
+    if length <= width {
         return text.to_owned();
     }
-    let head: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{head}…")
+    let tail: String = text.chars().skip(length - width.saturating_sub(1)).collect();
+    format!("…{tail}")
 }
 
 fn write_line(line: &str) {
@@ -236,7 +246,7 @@ mod tests {
 
     #[test]
     fn long_keys_are_cut_to_whole_characters() {
-        assert_eq!(cut("flux-system/ü-very-long", 14), "flux-system/ü…");
+        assert_eq!(cut("fluxinstance/ü-system/flux", 14), "…ü-system/flux");
         assert_eq!(cut("short", 14), "short");
     }
 }

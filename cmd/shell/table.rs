@@ -1,21 +1,3 @@
-<<<<<<< HEAD
-//! Tables: no borders, left aligned, no blanks at the end of a line.
-
-use comfy_table::{ContentArrangement, Table};
-
-/// Renders rows below their headings; every cell is printed whole, however wide the terminal is.
-pub fn render(headings: Option<&[&str]>, rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    if let Some(headings) = headings {
-        table.set_header(headings);
-    }
-    table.add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 3));
-    }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
-=======
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
 //! On a terminal revisions are shortened first, other long texts next, messages after those, and names only when nothing
@@ -109,6 +91,15 @@ impl TableWriter {
         }
         text
     }
+}
+
+/// Draws rows of plain texts whole, below their headings if there are any.
+pub fn render(headings: Option<&[&str]>, rows: Vec<Vec<String>>) -> String {
+    let style = TableStyle { width: None, headers: headings.is_some(), color: false, now: Timestamp::UNIX_EPOCH };
+    let columns = headings.map_or_else(|| rows.first().map_or(0, Vec::len), <[&str]>::len);
+    let headers = (0..columns).map(|i| headings.and_then(|h| h.get(i)).copied().unwrap_or_default().to_owned());
+    let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect();
+    TableWriter::new(headers.collect(), style).page(&rows)
 }
 
 /// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
@@ -270,20 +261,12 @@ fn each(texts: &mut [Vec<String>], index: usize, change: impl Fn(&str) -> String
 /// Columns of the terminal behind stdout; 80 when it does not say.
 pub fn terminal_width() -> usize {
     Table::new().width().map_or(80, usize::from).max(20)
->>>>>>> inspect
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-<<<<<<< HEAD
-    #[test]
-    fn columns_are_aligned_and_lines_end_without_blanks() {
-        let rows = vec![vec!["a".into(), "one".into()], vec!["longer".into(), "two".into()]];
-        assert_eq!(render(Some(&["NAME", "X"]), rows.clone()), "NAME     X\na        one\nlonger   two\n");
-        assert_eq!(render(None, rows), "a        one\nlonger   two\n");
-=======
     fn style(width: Option<usize>) -> TableStyle {
         TableStyle { width, headers: true, color: false, now: "2026-01-01T00:00:00Z".parse().unwrap() }
     }
@@ -348,6 +331,5 @@ mod tests {
     #[test]
     fn control_characters_never_reach_the_terminal() {
         assert_eq!(clean("a\u{1b}[31mred\r\nb\u{202e}c"), "a [31mred  bc");
->>>>>>> inspect
     }
 }

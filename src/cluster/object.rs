@@ -7,12 +7,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::InventoryEntry;
+use crate::api::inventory::ObjectId;
 use crate::api::kinds::{self, ResourceType, split_api_version};
 
-/// One object by group, version, kind, namespace and name.
+/// One object at the API server: by group, version, kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ObjectId {
+pub struct ResourceId {
     /// Empty for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
@@ -24,13 +26,13 @@ pub struct ObjectId {
     pub name: String,
 }
 
-impl ObjectId {
+impl ResourceId {
     /// Returns the reference of a manifest; absent parts are empty.
     pub fn of(object: &Value) -> Self {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let api_version = text("/apiVersion");
         let (group, version) = split_api_version(&api_version);
-        ObjectId {
+        ResourceId {
             group: group.to_owned(),
             version: version.to_owned(),
             kind: text("/kind"),
@@ -45,18 +47,29 @@ impl ObjectId {
     }
 
     /// Returns the identity without the version: two versions of one object are one object.
-    pub fn key(&self) -> ObjectKey {
-        ObjectKey {
+    pub fn key(&self) -> ObjectId {
+        ObjectId {
             group: self.group.clone(),
             kind: self.kind.clone(),
             namespace: self.namespace.clone(),
             name: self.name.clone(),
         }
     }
+
+    /// Returns the object an inventory entry stands for; `None` when the entry cannot be read.
+    pub fn of_entry(entry: &InventoryEntry) -> Option<Self> {
+        let ObjectId { namespace, name, group, kind } = entry.id.parse().ok()?;
+        Some(ResourceId { group, version: entry.v.clone(), kind, namespace, name })
+    }
+
+    /// Returns the inventory entry of the object.
+    pub fn entry(&self) -> InventoryEntry {
+        InventoryEntry { id: self.key().to_string(), v: self.version.clone() }
+    }
 }
 
 /// `Kind/namespace/name`, or `Kind/name` for a cluster-scoped object.
-impl fmt::Display for ObjectId {
+impl fmt::Display for ResourceId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.namespace.is_empty() {
             write!(formatter, "{}/{}", self.kind, self.name)
@@ -64,15 +77,6 @@ impl fmt::Display for ObjectId {
             write!(formatter, "{}/{}/{}", self.kind, self.namespace, self.name)
         }
     }
-}
-
-/// What makes an object the same object across API versions.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ObjectKey {
-    pub group: String,
-    pub kind: String,
-    pub namespace: String,
-    pub name: String,
 }
 
 /// Returns how the API server serves a kind at a version, or `None` for one that has to be looked up by discovery.
@@ -89,10 +93,10 @@ mod tests {
     fn a_reference_reads_like_kubectl_names_it() {
         let role =
             json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "view"}});
-        assert_eq!(ObjectId::of(&role).to_string(), "ClusterRole/view");
+        assert_eq!(ResourceId::of(&role).to_string(), "ClusterRole/view");
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
-        assert_eq!(ObjectId::of(&service).to_string(), "Service/n/s");
-        assert_eq!(ObjectId::of(&service).api_version(), "v1");
+        assert_eq!(ResourceId::of(&service).to_string(), "Service/n/s");
+        assert_eq!(ResourceId::of(&service).api_version(), "v1");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use kube::core::{Status, WatchEvent};
 use serde_json::{Value, json};
 
-use super::object::{ObjectId, known_resource};
+use super::object::{ResourceId, known_resource};
 use super::{Cluster, ClusterError};
 use crate::api::kinds::ResourceType;
 
@@ -146,7 +146,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not serve the kind, or cannot be asked.
-    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, CallError> {
+    pub async fn resource(&self, id: &ResourceId) -> Result<ResourceType, CallError> {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
         }
@@ -173,7 +173,7 @@ impl Cluster {
     }
 
     /// Returns an object, or `None` when it or its kind is not there.
-    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, CallError> {
+    pub async fn read(&self, id: &ResourceId) -> Result<Option<Value>, CallError> {
         let resource = match self.resource(id).await {
             Err(error) if error.is_not_found() => return Ok(None),
             resource => resource?,
@@ -224,7 +224,7 @@ impl Cluster {
 
     /// Applies an object on the server's side, taking over conflicting fields, and returns what the server made of it.
     pub async fn apply_forced(&self, object: &Value, manager: &str, dry_run: bool) -> Result<Value, CallError> {
-        let id = ObjectId::of(object);
+        let id = ResourceId::of(object);
         let resource = self.resource(&id).await?;
         let dry = if dry_run { "&dryRun=All" } else { "" };
         let call = Call {
@@ -238,7 +238,7 @@ impl Cluster {
     }
 
     /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
-    pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, CallError> {
+    pub async fn json_patch(&self, id: &ResourceId, patch: &Value, manager: &str) -> Result<Value, CallError> {
         let resource = self.resource(id).await?;
         let call = Call {
             method: http::Method::PATCH,
@@ -254,7 +254,7 @@ impl Cluster {
     /// guarded by it: a conflict is an answer then.
     pub async fn merge_patch(
         &self,
-        id: &ObjectId,
+        id: &ResourceId,
         subresource: Option<&str>,
         patch: &Value,
         manager: &str,
@@ -273,7 +273,7 @@ impl Cluster {
 
     /// Creates an object under the name it carries; `None` when it is there already.
     pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, CallError> {
-        let id = ObjectId::of(object);
+        let id = ResourceId::of(object);
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::POST,
@@ -290,7 +290,7 @@ impl Cluster {
 
     /// Replaces an object at the resource version it carries: a conflict is an answer.
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, CallError> {
-        let id = ObjectId::of(object);
+        let id = ResourceId::of(object);
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::PUT,
@@ -307,7 +307,7 @@ impl Cluster {
     /// # Errors
     /// A conflict when another object has taken the name, or the object changed since it was read.
     pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, CallError> {
-        let id = ObjectId::of(live);
+        let id = ResourceId::of(live);
         let resource = self.resource(&id).await?;
         let mut preconditions = json!({});
         for (name, member) in [("uid", "uid"), ("resourceVersion", "resourceVersion")] {
@@ -341,7 +341,7 @@ impl Cluster {
         }
     }
 
-    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ObjectId>) -> Result<Value, CallError> {
+    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ResourceId>) -> Result<Value, CallError> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             let error = match self.client.request::<Value>(call.request()).await {
@@ -364,7 +364,7 @@ impl Cluster {
         unreachable!("the loop above only ends by returning")
     }
 
-    fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ObjectId>) -> CallError {
+    fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ResourceId>) -> CallError {
         let status = if let kube::Error::Api(status) = &error { Some(status.clone()) } else { None };
         let object = object.map(|id| {
             let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
@@ -392,7 +392,7 @@ impl Call<'_> {
     }
 }
 
-fn path_of(resource: &ResourceType, id: &ObjectId) -> String {
+fn path_of(resource: &ResourceType, id: &ResourceId) -> String {
     resource.path(Some(&id.namespace), Some(&id.name))
 }
 

@@ -129,7 +129,7 @@ impl Follower {
         }
     }
 
-    async fn open(&self, version: &str) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
+    async fn open(&mut self, version: &str) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}{}",
             self.resource.path(self.namespace.as_deref(), None),

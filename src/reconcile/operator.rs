@@ -131,6 +131,19 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
     found.into_values().collect()
 }
 
+/// Returns the operator of a namespace, running or not, among Deployments of that namespace that were read anyway.
+pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
+    let is_operator = |deployment: &&Value| {
+        text(deployment, "/metadata/namespace") == namespace
+            && (text(deployment, "/metadata/name") == OPERATOR_NAME
+                || deployment
+                    .pointer("/metadata/labels")
+                    .is_some_and(|labels| labels.get(NAME_LABEL).is_some_and(|name| name == OPERATOR_NAME)))
+    };
+    // Without leases no time is looked at.
+    operators(&[], deployments.into_iter().filter(is_operator), Timestamp::UNIX_EPOCH).into_iter().next()
+}
+
 fn judge(operators: &[Operator], namespace: &str, name: &str) -> Attention {
     let own = operators.iter().find(|o| o.namespace == namespace);
     let alive = operators.iter().find(|o| o.alive);
@@ -207,6 +220,17 @@ mod tests {
                 "{leases:?} {deployments:?}"
             );
         }
+    }
+
+    #[test]
+    fn an_operator_is_told_from_other_deployments_by_name_or_label() {
+        let mut flux = deployment("flux-system", 1, 1);
+        flux["metadata"]["name"] = json!("source-controller");
+        assert_eq!(among([&flux], "flux-system"), None);
+        flux["metadata"]["labels"] = json!({"app.kubernetes.io/name": "flux-operator"});
+        assert!(among([&flux], "flux-system").unwrap().alive);
+        assert!(!among([&deployment("flux-system", 1, 0)], "flux-system").unwrap().alive);
+        assert_eq!(among([&deployment("other", 1, 1)], "flux-system"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -13,8 +13,9 @@ use super::survey::Survey;
 use super::takeover;
 use crate::api::ComponentImage;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
+use crate::api::inventory::ObjectId;
 use crate::cluster::Cluster;
-use crate::cluster::object::{ObjectId, ObjectKey};
+use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
 
 /// What is to happen to an object.
@@ -33,7 +34,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedObject {
-    pub object: ObjectId,
+    pub object: ResourceId,
     pub step: Step,
     /// Fields that change; empty for objects that are created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +62,7 @@ pub struct PlannedObject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedPrune {
-    pub object: ObjectId,
+    pub object: ResourceId,
     pub step: Step,
     /// Why it stays, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +129,7 @@ impl Plan {
     }
 
     /// Returns the Deployments whose pods are replaced.
-    pub fn restarts(&self) -> Vec<&ObjectId> {
+    pub fn restarts(&self) -> Vec<&ResourceId> {
         let restarts = |planned: &&PlannedObject| {
             planned.object.kind == "Deployment"
                 && planned.step == Step::Configure
@@ -142,7 +143,7 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 #[error("{object} {phase} failed {}", source.sentence())]
 pub struct ApplyError {
-    pub object: ObjectId,
+    pub object: ResourceId,
     /// `dry-run` or `apply`.
     pub phase: &'static str,
     pub source: CallError,
@@ -157,7 +158,7 @@ pub enum ApplyStage {
 }
 
 /// Returns the stage an object is applied in.
-pub fn stage(object: &ObjectId) -> ApplyStage {
+pub fn stage(object: &ResourceId) -> ApplyStage {
     match object.kind.as_str() {
         "CustomResourceDefinition" | "Namespace" | "ClusterRole" => ApplyStage::Definitions,
         kind if kind.ends_with("Class") => ApplyStage::Classes,
@@ -185,7 +186,7 @@ pub fn fingerprint(live: &Value) -> String {
 /// # Errors
 /// The server refuses the manifest, or cannot be asked.
 pub async fn decide(cluster: &Cluster, desired: &Value, known: Option<&Value>, extra_managers: &[String]) -> Result<PlannedObject, ApplyError> {
-    let object = ObjectId::of(desired);
+    let object = ResourceId::of(desired);
     let planned = |step, live: Option<Value>| PlannedObject {
         object: object.clone(),
         step,
@@ -231,23 +232,26 @@ pub async fn objects(
     extra_managers: &[String],
     concurrency: usize,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
-    let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).collect();
+    let ids: Vec<ResourceId> = desired.iter().map(ResourceId::of).collect();
     let new_namespaces: BTreeSet<&str> =
         ids.iter().filter(|id| id.kind == "Namespace" && survey.is_absent(&id.key())).map(|id| id.name.as_str()).collect();
     // Custom resources are compared last: what happens to their definition decides whether they can be.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
-    let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
+    let is_custom = |id: &ResourceId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
     let mut planned: BTreeMap<usize, PlannedObject> = BTreeMap::new();
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     for customs in [false, true] {
         let changing: BTreeMap<String, Step> =
             planned.values().filter(|one| one.object.kind == "CustomResourceDefinition").map(|one| (one.object.name.clone(), one.step)).collect();
-        let pass = desired.iter().zip(&ids).enumerate().filter(|(_, (_, id))| is_custom(id).is_some() == customs);
-        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> = futures::stream::iter(pass.map(|(index, (manifest, id))| {
+        let mut jobs = vec![];
+        for (index, (manifest, id)) in desired.iter().zip(&ids).enumerate() {
+            if is_custom(id).is_some() != customs {
+                continue;
+            }
             let known = survey.get(&id.key());
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
             let homeless = new_namespaces.contains(id.namespace.as_str());
-            async move {
+            let job = async move {
                 if homeless || definition == Some(Step::Create) {
                     return (index, Ok(deferred(id, manifest, None, Step::Create)));
                 }
@@ -261,11 +265,11 @@ pub async fn objects(
                     decided => decided,
                 };
                 (index, decided)
-            }
-        }))
-        .buffer_unordered(concurrency.max(1))
-        .collect()
-        .await;
+            };
+            jobs.push(job.boxed());
+        }
+        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> =
+            futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).collect().await;
         for (index, result) in results {
             match result {
                 Ok(object) => drop(planned.insert(index, object)),
@@ -276,7 +280,7 @@ pub async fn objects(
     if errors.is_empty() { Ok(planned.into_values().collect()) } else { Err(errors.into_values().collect()) }
 }
 
-fn deferred(object: &ObjectId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
+fn deferred(object: &ResourceId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
     PlannedObject {
         object: object.clone(),
         step,
@@ -301,7 +305,7 @@ fn defines(object: &Value) -> Option<((&str, &str), &str)> {
 pub async fn prune(
     cluster: &Cluster,
     survey: &mut Survey,
-    stale: Vec<ObjectId>,
+    stale: Vec<ResourceId>,
     owner: (&str, &str),
 ) -> Result<Vec<PlannedPrune>, CallError> {
     let mut planned = vec![];
@@ -354,7 +358,7 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
-pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
+pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ResourceId>, CallError> {
     let mut moved = vec![];
     let objects = plan.objects.iter().map(|one| (&one.object, one.seen.as_ref()));
     let pruned = plan.prune.iter().map(|one| (&one.object, Some(&one.seen)));
@@ -368,13 +372,13 @@ pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Resul
 }
 
 /// Returns the ids of `old` that `built` lacks, in the order of deletion.
-pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectKey>) -> Vec<ObjectId> {
-    let mut stale: Vec<ObjectId> = old.iter().filter(|id| !built.contains(&id.key())).cloned().collect();
+pub fn stale(old: &[ResourceId], built: &BTreeSet<ObjectId>) -> Vec<ResourceId> {
+    let mut stale: Vec<ResourceId> = old.iter().filter(|id| !built.contains(&id.key())).cloned().collect();
     stale.sort_by(|left, right| order(right).cmp(&order(left)));
     stale.dedup();
     stale
 }
 
-fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
+fn order(id: &ResourceId) -> crate::build::order::SortKey<'_> {
     crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
 }

@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
+use crate::api::inventory::ObjectId;
 use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
-use crate::cluster::object::{ObjectId, ObjectKey};
+use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
 
 /// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    live: BTreeMap<ObjectKey, Value>,
-    absent: BTreeSet<ObjectKey>,
+    live: BTreeMap<ObjectId, Value>,
+    absent: BTreeSet<ObjectId>,
 }
 
 /// One list to make: objects of one kind in one namespace.
@@ -31,7 +32,7 @@ fn is_crowded(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
 }
 
-fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
+fn selector(collection: &Collection, ids: &[&ResourceId]) -> Selector {
     match ids {
         _ if is_crowded(&collection.kind) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
         // All Deployments are wanted: an operator may be among them.
@@ -40,10 +41,26 @@ fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
     }
 }
 
+async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) -> Result<Vec<Value>, CallError> {
+    let Some(first) = ids.first() else { return Ok(vec![]) };
+    let resource = match cluster.resource(first).await {
+        // The kind is not served: none of its objects are there.
+        Err(error) if error.is_not_found() => return Ok(vec![]),
+        resource => resource?,
+    };
+    let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
+    Ok(list.map(|list| list.items).unwrap_or_default())
+}
+
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ObjectId>, concurrency: usize) -> Result<Self, CallError> {
-        let mut collections: BTreeMap<Collection, Vec<&ObjectId>> = BTreeMap::new();
+    pub async fn take(
+        cluster: &Cluster,
+        ids: impl IntoIterator<Item = &ResourceId>,
+        concurrency: usize,
+    ) -> Result<Self, CallError> {
+        let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =
                 Collection { group: id.group.clone(), kind: id.kind.clone(), namespace: id.namespace.clone() };
@@ -52,24 +69,15 @@ impl Survey {
                 ids.push(id);
             }
         }
-        let lists = futures::stream::iter(collections.iter().map(|(collection, ids)| async move {
-            let Some(first) = ids.first() else { return Ok((collection, vec![])) };
-            let resource = match cluster.resource(first).await {
-                // The kind is not served: none of its objects are there.
-                Err(error) if error.is_not_found() => return Ok((collection, vec![])),
-                resource => resource?,
-            };
-            let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
-            Ok::<_, CallError>((collection, list.map(|list| list.items).unwrap_or_default()))
-        }))
-        .buffer_unordered(concurrency.max(1))
-        .try_collect::<Vec<_>>()
-        .await?;
+        let mut jobs = vec![];
+        for (collection, ids) in &collections {
+            jobs.push(async move { Ok::<_, CallError>((collection, items(cluster, collection, ids).await?)) }.boxed());
+        }
+        let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         let mut survey = Survey::default();
         for (collection, items) in lists {
             for item in items {
-                survey.live.insert(ObjectId::of(&item).key(), item);
+                survey.live.insert(ResourceId::of(&item).key(), item);
             }
             if !is_crowded(&collection.kind) {
                 let ids = collections.get(collection).into_iter().flatten();
@@ -81,17 +89,17 @@ impl Survey {
     }
 
     /// Returns a live object as far as it was seen.
-    pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
+    pub fn get(&self, key: &ObjectId) -> Option<&Value> {
         self.live.get(key)
     }
 
     /// Reports whether an object is known not to be there; what was merely not seen is not.
-    pub fn is_absent(&self, key: &ObjectKey) -> bool {
+    pub fn is_absent(&self, key: &ObjectId) -> bool {
         self.absent.contains(key)
     }
 
     /// Returns the object, asking the server when it was not seen and is not known to be absent.
-    pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, CallError> {
+    pub async fn find(&mut self, cluster: &Cluster, id: &ResourceId) -> Result<Option<Value>, CallError> {
         let key = id.key();
         if let Some(live) = self.live.get(&key) {
             return Ok(Some(live.clone()));
@@ -113,13 +121,13 @@ impl Survey {
 
     /// Records what the server last said of an object.
     pub fn set(&mut self, live: Value) {
-        let key = ObjectId::of(&live).key();
+        let key = ResourceId::of(&live).key();
         self.absent.remove(&key);
         self.live.insert(key, live);
     }
 
     /// Records that an object is gone.
-    pub fn remove(&mut self, key: &ObjectKey) {
+    pub fn remove(&mut self, key: &ObjectId) {
         self.live.remove(key);
         self.absent.insert(key.clone());
     }
@@ -136,7 +144,7 @@ impl Survey {
 
     /// Returns the version under which a custom resource is stored now, by its definition; the id's own one for any other
     /// kind. An inventory may name a version that an upgrade has dropped since.
-    pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
+    pub fn stored_version(&self, id: &ResourceId) -> ResourceId {
         let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let version = self
             .definitions()
@@ -145,7 +153,7 @@ impl Survey {
                     && text(crd, "/spec/names/kind").as_deref() == Some(&id.kind)
             })
             .and_then(storage_version);
-        ObjectId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
+        ResourceId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
     }
 }
 

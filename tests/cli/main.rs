@@ -3,6 +3,9 @@
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
+mod create_instance;
+mod explain;
+mod distribution;
 mod build_instance;
 mod distribution;
 mod habits;

@@ -1,0 +1,190 @@
+//! Telling others: events on the instance, and the same news for Flux's notification-controller.
+//!
+//! Both go out beside the run, in order, and neither can delay or fail it: what could not be told in time is dropped.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::api::well_known::{OPERATOR_NAME, REVISION_ANNOTATION};
+use crate::cluster::Cluster;
+use crate::cluster::events::{self, Event};
+
+/// How long the end of a run waits for events that are still on their way.
+const EVENT_PATIENCE: Duration = Duration::from_secs(3);
+/// One attempt to reach notification-controller.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
+const NOTIFY_ATTEMPTS: u32 = 5;
+
+/// How notification-controller is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotificationTarget {
+    /// Its address, from inside the cluster's network.
+    Address(String),
+    /// Through the API server, from anywhere.
+    ServiceProxy,
+}
+
+/// What notification-controller gets told, where, and for how long a run that is over still tries.
+#[derive(Clone, Debug)]
+pub struct Notifications {
+    pub target: NotificationTarget,
+    /// `reportingInstance` of the notification: a host name.
+    pub reporter: String,
+    /// How long the end of the run waits for what is still on its way; zero leaves it to a background task.
+    pub patience: Duration,
+}
+
+/// Tells about one instance, in order.
+pub struct Announcer {
+    cluster: Cluster,
+    involved: Value,
+    events: mpsc::UnboundedSender<Event>,
+    worker: JoinHandle<()>,
+    notifications: Option<Notifications>,
+    posts: JoinSet<()>,
+}
+
+impl Announcer {
+    /// `involved` is the instance as it was read, with `apiVersion` and `kind`.
+    pub fn new(cluster: &Cluster, involved: Value, notifications: Option<Notifications>) -> Self {
+        let (events, mut queue) = mpsc::unbounded_channel::<Event>();
+        let (to, about) = (cluster.clone(), involved.clone());
+        let worker = tokio::spawn(async move {
+            let mut sequence = 0;
+            while let Some(event) = queue.recv().await {
+                sequence += 1;
+                let manifest = events::manifest(&event, &about, Timestamp::now(), sequence);
+                if let Err(error) = to.record(&manifest).await {
+                    tracing::warn!(reason = event.reason, "cannot record an event: {}", error.explained.reason);
+                }
+            }
+        });
+        Announcer { cluster: cluster.clone(), involved, events, worker, notifications, posts: JoinSet::new() }
+    }
+
+    /// Records an event.
+    pub fn event(&mut self, event: Event) {
+        // The worker lives as long as this.
+        let _unheard = self.events.send(event);
+    }
+
+    /// Records an event and tells notification-controller.
+    pub fn event_and_notify(&mut self, event: Event) {
+        if let Some(notifications) = &self.notifications {
+            let body = notification(&event, &self.involved, &notifications.reporter, Timestamp::now());
+            self.posts.spawn(post(self.cluster.clone(), notifications.target.clone(), self.involved.clone(), body));
+        }
+        self.event(event);
+    }
+
+    /// Waits for what is on its way, within limits.
+    pub async fn finish(mut self) {
+        drop(self.events);
+        if tokio::time::timeout(EVENT_PATIENCE, &mut self.worker).await.is_err() {
+            self.worker.abort();
+        }
+        let patience = self.notifications.map_or(Duration::ZERO, |notifications| notifications.patience);
+        if patience.is_zero() {
+            self.posts.detach_all();
+            return;
+        }
+        let all = async { while self.posts.join_next().await.is_some() {} };
+        // What is late is dropped with the set.
+        let _late = tokio::time::timeout(patience, all).await;
+    }
+}
+
+/// Returns the body of a notification: the event format of Flux's controllers
+/// (<https://fluxcd.io/flux/components/notification/events/>).
+pub fn notification(event: &Event, object: &Value, reporter: &str, now: Timestamp) -> Value {
+    let mut body = json!({
+        "involvedObject": events::involved_object(object),
+        "severity": if event.warning { "error" } else { "info" },
+        "timestamp": Timestamp::from_second(now.as_second()).unwrap_or(now).to_string(),
+        "message": event.message,
+        "reason": event.reason,
+        "reportingController": OPERATOR_NAME,
+        "reportingInstance": reporter,
+    });
+    let mut metadata = serde_json::Map::new();
+    if let Some(revision) = event.revision.as_ref().filter(|revision| !revision.is_empty()) {
+        metadata.insert(REVISION_ANNOTATION.into(), revision.clone().into());
+    }
+    // Whoever owns the object may add metadata to all its events.
+    for (key, value) in object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten() {
+        if key.starts_with("event.toolkit.fluxcd.io/") {
+            metadata.insert(key.clone(), value.clone());
+        }
+    }
+    if !metadata.is_empty() {
+        body["metadata"] = Value::Object(metadata);
+    }
+    body
+}
+
+async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body: Value) {
+    let mut pause = Duration::from_secs(1);
+    for attempt in 1..=NOTIFY_ATTEMPTS {
+        match tokio::time::timeout(NOTIFY_TIMEOUT, post_once(&cluster, &target, &object, &body)).await {
+            Ok(Ok(())) => return,
+            // A duplicate: it is known already.
+            Ok(Err(kube::Error::Api(status))) if status.code == 429 => return,
+            Ok(Err(error)) => tracing::debug!(attempt, "cannot reach notification-controller: {error}"),
+            Err(_) => tracing::debug!(attempt, "no answer from notification-controller"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(30));
+    }
+    tracing::warn!("notification-controller was not told");
+}
+
+async fn post_once(cluster: &Cluster, target: &NotificationTarget, object: &Value, body: &Value) -> kube::Result<()> {
+    let (client, path) = match target {
+        NotificationTarget::ServiceProxy => {
+            let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+            let path = format!("/api/v1/namespaces/{namespace}/services/http:notification-controller:80/proxy/");
+            (cluster.client.clone(), path)
+        }
+        NotificationTarget::Address(address) => {
+            let uri: http::Uri =
+                address.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
+            (kube::Client::try_from(kube::Config::new(uri))?, "/".to_owned())
+        }
+    };
+    let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
+    let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+    client.request_text(request).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_carries_the_revision_and_the_owners_metadata() {
+        let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {
+            "name": "flux", "namespace": "flux-system", "uid": "u", "resourceVersion": "3",
+            "annotations": {"event.toolkit.fluxcd.io/team": "a", "other": "b"}}});
+        let event = Event {
+            warning: true,
+            reason: "BuildFailed",
+            message: "build failed: x".into(),
+            revision: Some("v1@sha256:0".into()),
+        };
+        let body = notification(&event, &object, "host", "2026-01-02T03:04:05.5Z".parse().unwrap());
+        assert_eq!(body["severity"], "error");
+        assert_eq!(body["timestamp"], "2026-01-02T03:04:05Z");
+        assert_eq!(
+            body["metadata"],
+            json!({"fluxcd.controlplane.io/revision": "v1@sha256:0", "event.toolkit.fluxcd.io/team": "a"})
+        );
+        let bare = json!({"metadata": {"name": "flux"}});
+        let plain =
+            notification(&Event { revision: None, ..event }, &bare, "host", "2026-01-02T03:04:05Z".parse().unwrap());
+        assert_eq!(plain.get("metadata"), None);
+    }
+}

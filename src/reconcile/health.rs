@@ -1,0 +1,264 @@
+//! Waiting until objects are healthy, by watching them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, SelectAll};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::interrupt::{Interrupt, Interrupts, interrupted};
+use super::messages::Unhealthy;
+use super::pods;
+use super::progress::{Progress, Update};
+use super::survey::Survey;
+use crate::api::inventory::ObjectId;
+use crate::api::kinds;
+use crate::api::kstatus::{self, Health, Status};
+use crate::api::well_known::PART_OF_LABEL;
+use crate::cluster::Cluster;
+use crate::cluster::object::ResourceId;
+use crate::cluster::requests::{CallError, Selector};
+use crate::cluster::watch::{Change, Follower};
+
+/// How a wait ended.
+#[derive(Debug)]
+pub enum Waited {
+    /// Everything is as it should be.
+    Reached,
+    /// The time is up, or what is left will not recover; the objects that are not as they should be.
+    Unhealthy {
+        timed_out: bool,
+        objects: Vec<Unhealthy>,
+    },
+    Interrupted(Interrupt),
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    Healthy,
+    Gone,
+}
+
+type Changes = SelectAll<BoxStream<'static, (ResourceId, Result<Change, CallError>)>>;
+
+/// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `survey` is kept up
+/// to date with what is seen.
+///
+/// # Errors
+/// The API server cannot be watched.
+pub async fn wait(
+    cluster: &Cluster,
+    survey: &mut Survey,
+    objects: &[ResourceId],
+    goal: Goal,
+    deadline: Instant,
+    interrupts: &Interrupts,
+    progress: &dyn Progress,
+) -> Result<Waited, CallError> {
+    let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
+    for id in objects {
+        let key = id.key();
+        let state = State { id: id.clone(), health: health(survey.get(&key)), told: None };
+        wait.states.insert(key, state);
+    }
+    if let Some(end) = wait.tell(survey, progress) {
+        return Ok(end);
+    }
+    let mut changes = wait.follow(cluster, survey).await?;
+    let mut interrupts = interrupts.clone();
+    loop {
+        let (id, change) = tokio::select! {
+            Some(change) = changes.next() => change,
+            () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(survey, true)),
+            interrupt = interrupted(&mut interrupts) => return Ok(Waited::Interrupted(interrupt)),
+        };
+        wait.learn(survey, &id, change?);
+        if let Some(end) = wait.tell(survey, progress) {
+            return Ok(end);
+        }
+    }
+}
+
+fn health(live: Option<&Value>) -> Health {
+    match live {
+        Some(live) => kstatus::compute(live),
+        None => Health { status: Status::NotFound, message: "Resource not found".into() },
+    }
+}
+
+struct State {
+    id: ResourceId,
+    health: Health,
+    told: Option<(Status, String)>,
+}
+
+struct Wait {
+    goal: Goal,
+    states: BTreeMap<ObjectId, State>,
+    pods: BTreeMap<String, Value>,
+}
+
+impl Wait {
+    fn is_reached(&self, state: &State) -> bool {
+        match self.goal {
+            Goal::Healthy => state.health.is_current(),
+            Goal::Gone => state.health.status == Status::NotFound,
+        }
+    }
+
+    fn waited_for(&self) -> impl Iterator<Item = &State> {
+        self.states.values().filter(|state| !self.is_reached(state))
+    }
+
+    /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.
+    async fn follow(&self, cluster: &Cluster, survey: &Survey) -> Result<Changes, CallError> {
+        let mut groups: BTreeMap<(&str, &str, &str), Vec<&ResourceId>> = BTreeMap::new();
+        let mut pod_namespaces = BTreeSet::new();
+        for state in self.waited_for() {
+            let id = &state.id;
+            groups.entry((&id.group, &id.kind, &id.namespace)).or_default().push(id);
+            if id.kind == "Deployment" {
+                pod_namespaces.insert(id.namespace.as_str());
+            }
+        }
+        let mut changes = SelectAll::new();
+        for ids in groups.into_values() {
+            let Some(first) = ids.first().map(|id| (*id).clone()) else { continue };
+            let labelled = |id: &&ResourceId| {
+                let live = survey.get(&id.key());
+                live.and_then(|live| live.pointer("/metadata/labels")?.get(PART_OF_LABEL))
+                    .is_some_and(|value| value == "flux")
+            };
+            let selector = match ids.as_slice() {
+                [one] => Selector::named(&one.name),
+                many if many.iter().all(labelled) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
+                _ => Selector::default(),
+            };
+            let namespace = Some(first.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+            let resource = cluster.resource(&first).await?;
+            changes.push(stream(first.clone(), Follower::new(cluster, resource, namespace, selector, None)));
+        }
+        for namespace in pod_namespaces {
+            let follower = Follower::new(cluster, kinds::POD, Some(namespace), Selector::default(), None);
+            let id = ResourceId {
+                group: String::new(),
+                version: "v1".into(),
+                kind: "Pod".into(),
+                namespace: namespace.to_owned(),
+                name: String::new(),
+            };
+            changes.push(stream(id, follower));
+        }
+        Ok(changes)
+    }
+
+    /// Takes in one change of the collection `of` belongs to.
+    fn learn(&mut self, survey: &mut Survey, of: &ResourceId, change: Change) {
+        if of.kind == "Pod" && of.name.is_empty() {
+            let name =
+                |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            match change {
+                Change::All(pods) => self.pods = pods.into_iter().map(|pod| (name(&pod), pod)).collect(),
+                Change::Set(pod) => drop(self.pods.insert(name(&pod), pod)),
+                Change::Gone(pod) => drop(self.pods.remove(&name(&pod))),
+            }
+            return;
+        }
+        let gone: Vec<ObjectId> = match change {
+            Change::All(items) => {
+                let there: BTreeMap<ObjectId, Value> =
+                    items.into_iter().map(|item| (ResourceId::of(&item).key(), item)).collect();
+                let ours = self.states.iter().filter(|(key, state)| {
+                    !self.is_reached(state)
+                        && (&key.group, &key.kind, &key.namespace) == (&of.group, &of.kind, &of.namespace)
+                });
+                let gone = ours.filter(|(key, _)| !there.contains_key(*key)).map(|(key, _)| key.clone()).collect();
+                for item in there.into_values() {
+                    self.see(survey, item);
+                }
+                gone
+            }
+            Change::Set(item) => {
+                self.see(survey, item);
+                vec![]
+            }
+            Change::Gone(item) => vec![ResourceId::of(&item).key()],
+        };
+        for key in gone {
+            if let Some(state) = self.states.get_mut(&key) {
+                state.health = health(None);
+                survey.remove(&key);
+            }
+        }
+    }
+
+    fn see(&mut self, survey: &mut Survey, item: Value) {
+        if let Some(state) = self.states.get_mut(&ResourceId::of(&item).key()) {
+            state.health = health(Some(&item));
+            survey.set(item);
+        }
+    }
+
+    /// Tells what changed, and returns the end when there is one.
+    fn tell(&mut self, survey: &Survey, progress: &dyn Progress) -> Option<Waited> {
+        let goal = self.goal;
+        let pods = &self.pods;
+        for (key, state) in &mut self.states {
+            let reached = match goal {
+                Goal::Healthy => state.health.is_current(),
+                Goal::Gone => state.health.status == Status::NotFound,
+            };
+            let message = if reached { String::new() } else { detail(state, survey.get(key), pods) };
+            let now = (state.health.status, message);
+            if state.told.as_ref() == Some(&now) {
+                continue;
+            }
+            // What was fine from the beginning is no news.
+            if !(reached && state.told.is_none()) {
+                let object = state.id.to_string();
+                progress.report(match reached {
+                    true => Update::Ready { object },
+                    false => Update::Waiting { object, health: now.0, message: now.1.clone() },
+                });
+            }
+            state.told = Some(now);
+        }
+        let mut left = self.waited_for().peekable();
+        if left.peek().is_none() {
+            return Some(Waited::Reached);
+        }
+        let hopeless = goal == Goal::Healthy && left.all(|state| state.health.status == Status::Failed);
+        hopeless.then(|| self.unhealthy(survey, false))
+    }
+
+    fn unhealthy(&self, survey: &Survey, timed_out: bool) -> Waited {
+        let objects = self.waited_for().map(|state| {
+            Unhealthy::new(
+                state.id.to_string(),
+                state.health.status,
+                detail(state, survey.get(&state.id.key()), &self.pods),
+            )
+        });
+        Waited::Unhealthy { timed_out, objects: objects.collect() }
+    }
+}
+
+/// Returns what is known about an object that is not as it should be: its pods' reason before its own words.
+fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
+    let from_pods = live.filter(|_| state.id.kind == "Deployment").and_then(|live| pods::trouble(live, pods.values()));
+    match from_pods {
+        Some(trouble) if state.health.status == Status::Failed => format!("{}; {trouble}", state.health.message),
+        Some(trouble) => trouble,
+        None => state.health.message.clone(),
+    }
+}
+
+fn stream(of: ResourceId, follower: Follower) -> BoxStream<'static, (ResourceId, Result<Change, CallError>)> {
+    futures::stream::unfold((of, follower), |(of, mut follower)| async move {
+        let change = follower.next().await;
+        Some(((of.clone(), change), (of, follower)))
+    })
+    .boxed()
+}

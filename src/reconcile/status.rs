@@ -1,0 +1,222 @@
+//! Writing the instance's status: one merge patch per step, with exactly what changed.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::api::conditions::{self, ConditionStatus, Moment};
+use crate::api::history::{self, Attempt};
+use crate::api::well_known::{self, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, condition, reason};
+use crate::api::{FluxInstance, FluxInstanceStatus};
+use crate::cluster::Cluster;
+use crate::cluster::object::ResourceId;
+use crate::cluster::requests::CallError;
+
+/// The message of a run that is under way.
+pub const IN_PROGRESS: &str = "Reconciliation in progress";
+
+/// The status of the instance a run works on: what is stored, and what the next write will store.
+pub struct StatusBook {
+    id: ResourceId,
+    generation: Option<i64>,
+    requested_at: Option<String>,
+    stored: Value,
+    pub status: FluxInstanceStatus,
+}
+
+impl StatusBook {
+    /// Opens the book of an instance as it was read. Tokens and generation are those of the reading: what is asked for
+    /// later is the next run's business.
+    pub fn open(instance: &FluxInstance) -> Self {
+        let status = instance.status.clone().unwrap_or_default();
+        StatusBook {
+            id: instance_id(instance),
+            generation: instance.metadata.generation,
+            requested_at: instance.annotation(REQUESTED_AT_ANNOTATION).map(str::to_owned),
+            stored: json_of(&status),
+            status,
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: Timestamp::now(), generation: self.generation }
+    }
+
+    /// Says that work goes on: Reconciling carries the stage's message, Ready the fixed one, so that its time does not
+    /// move with every stage.
+    pub fn progressing(&mut self, stage: &str) {
+        let moment = self.moment();
+        let conditions = &mut self.status.conditions;
+        conditions::mark_reconciling(conditions, reason::PROGRESSING, IN_PROGRESS, moment);
+        conditions::set(conditions, condition::RECONCILING, ConditionStatus::True, reason::PROGRESSING, stage, moment);
+    }
+
+    /// Says that the run failed and will be tried again.
+    pub fn failed(&mut self, reason: &str, message: &str) {
+        let moment = self.moment();
+        let conditions = &mut self.status.conditions;
+        conditions::remove(conditions, condition::STALLED);
+        conditions::set(
+            conditions,
+            condition::RECONCILING,
+            ConditionStatus::True,
+            reason::PROGRESSING_WITH_RETRY,
+            IN_PROGRESS,
+            moment,
+        );
+        conditions::mark_failed(conditions, reason, message.trim_end(), moment);
+    }
+
+    /// Says that trying again is of no use until the spec changes.
+    pub fn stalled(&mut self, reason: &str, message: &str) {
+        let moment = self.moment();
+        conditions::mark_stalled(&mut self.status.conditions, reason, message.trim_end(), moment);
+    }
+
+    /// Says that the run succeeded.
+    pub fn ready(&mut self, message: &str) {
+        let moment = self.moment();
+        conditions::mark_ready(&mut self.status.conditions, reason::RECONCILIATION_SUCCEEDED, message, moment);
+    }
+
+    /// Records that the request of the reading has been handled.
+    pub fn handle_request(&mut self) {
+        if let Some(token) = &self.requested_at {
+            self.status.last_handled_reconcile_at = Some(token.clone());
+        }
+    }
+
+    /// Puts the end of a run on top of the history.
+    pub fn record(&mut self, digest: String, version: Option<&str>, duration: std::time::Duration) {
+        let ready = conditions::get(&self.status.conditions, condition::READY);
+        let attempt = Attempt {
+            digest,
+            status: ready.map_or_else(String::new, |ready| ready.reason.clone()),
+            duration: SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX),
+            metadata: version.map(|version| [("flux".to_owned(), version.to_owned())].into()),
+        };
+        // The API stores whole seconds.
+        let now = Timestamp::now();
+        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+        history::record(&mut self.status.history, attempt, now);
+    }
+
+    /// Writes what changed since the last write; nothing when nothing did. An instance that is gone takes no status.
+    pub async fn write(&mut self, cluster: &Cluster) -> Result<(), CallError> {
+        let wanted = json_of(&self.status);
+        let Some(patch) = merge_diff(&self.stored, &wanted) else { return Ok(()) };
+        let patch = json!({"status": patch});
+        match cluster.merge_patch(&self.id, Some("status"), &patch, well_known::RECONCILER_FIELD_MANAGER).await {
+            Err(error) if error.is_not_found() => Ok(()),
+            answer => {
+                answer?;
+                self.stored = wanted;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns where an instance lives.
+pub fn instance_id(instance: &FluxInstance) -> ResourceId {
+    ResourceId {
+        group: well_known::GROUP.into(),
+        version: well_known::VERSION.into(),
+        kind: "FluxInstance".into(),
+        namespace: instance.namespace_or_default().to_owned(),
+        name: instance.metadata.name.clone().unwrap_or_else(|| well_known::INSTANCE_NAME.to_owned()),
+    }
+}
+
+/// Reports whether the instance asks for a forced run that has not been completed yet.
+///
+/// The request is a pair of equal tokens; a run that failed leaves it standing.
+pub fn is_forced(instance: &FluxInstance) -> bool {
+    let Some(forced) = instance.annotation(FORCE_AT_ANNOTATION).filter(|token| !token.is_empty()) else { return false };
+    let handled = instance.status.as_ref().and_then(|status| status.last_handled_force_at.as_deref());
+    instance.annotation(REQUESTED_AT_ANNOTATION) == Some(forced) && handled != Some(forced)
+}
+
+fn json_of(status: &FluxInstanceStatus) -> Value {
+    // The type holds text, numbers, times and lists only, which always have a JSON form.
+    serde_json::to_value(status).unwrap_or_default()
+}
+
+/// Returns the merge patch (RFC 7386) that turns `from` into `to`, or `None` when they are equal.
+pub fn merge_diff(from: &Value, to: &Value) -> Option<Value> {
+    if from == to {
+        return None;
+    }
+    let (Some(left), Some(right)) = (from.as_object(), to.as_object()) else { return Some(to.clone()) };
+    let mut patch = Map::new();
+    for (key, value) in right {
+        let change = match left.get(key) {
+            Some(before) => merge_diff(before, value),
+            None => Some(value.clone()),
+        };
+        if let Some(change) = change {
+            patch.insert(key.clone(), change);
+        }
+    }
+    for key in left.keys().filter(|key| !right.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    Some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance(annotations: &[(&str, &str)], handled_force: Option<&str>) -> FluxInstance {
+        let mut instance = FluxInstance::new("flux", Default::default());
+        instance.metadata.generation = Some(4);
+        instance.metadata.annotations =
+            Some(annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
+        instance.status =
+            Some(FluxInstanceStatus { last_handled_force_at: handled_force.map(str::to_owned), ..Default::default() });
+        instance
+    }
+
+    #[test]
+    fn a_merge_patch_holds_exactly_what_changed() {
+        let from = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1, 2]});
+        let to = json!({"a": 1, "b": {"c": 3}, "e": [2], "f": "x"});
+        assert_eq!(merge_diff(&from, &to), Some(json!({"b": {"c": 3, "d": null}, "e": [2], "f": "x"})));
+        assert_eq!(merge_diff(&from, &from), None);
+    }
+
+    #[test]
+    fn a_forced_request_stands_until_a_run_completes_it() {
+        let (requested, forced) = (REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION);
+        assert!(is_forced(&instance(&[(requested, "1"), (forced, "1")], None)));
+        assert!(is_forced(&instance(&[(requested, "1"), (forced, "1")], Some("0"))));
+        assert!(!is_forced(&instance(&[(requested, "1"), (forced, "1")], Some("1"))));
+        assert!(!is_forced(&instance(&[(requested, "2"), (forced, "1")], None)));
+        assert!(!is_forced(&instance(&[(requested, "1")], None)));
+    }
+
+    #[test]
+    fn a_stage_changes_the_message_of_reconciling_only() {
+        let mut book = StatusBook::open(&instance(&[], None));
+        book.progressing(IN_PROGRESS);
+        book.progressing("Applying objects");
+        let conditions = &book.status.conditions;
+        assert_eq!(conditions::get(conditions, "Reconciling").unwrap().message, "Applying objects");
+        assert_eq!(conditions::get(conditions, "Ready").unwrap().message, IN_PROGRESS);
+        assert_eq!(conditions::get(conditions, "Ready").unwrap().observed_generation, Some(4));
+    }
+
+    #[test]
+    fn a_failure_waits_for_its_retry_and_drops_an_old_stall() {
+        let mut book = StatusBook::open(&instance(&[], None));
+        book.stalled(reason::BUILD_FAILED, "build failed: x\n");
+        assert_eq!(conditions::get(&book.status.conditions, "Stalled").unwrap().message, "build failed: x");
+        book.failed(reason::RECONCILIATION_FAILED, "reconciliation failed: y");
+        let shown: Vec<_> =
+            book.status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.reason.as_str())).collect();
+        assert_eq!(
+            shown,
+            [("Reconciling", "True", "ProgressingWithRetry"), ("Ready", "False", "ReconciliationFailed")]
+        );
+    }
+}
