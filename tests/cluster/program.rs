@@ -83,8 +83,8 @@ pub fn on_terminal(mut command: Command, arguments: &[&str]) -> PtySession {
 /// Waits for the end and returns the exit code and what is left of the output.
 pub fn end(mut terminal: PtySession) -> (i32, String) {
     let rest = terminal.exp_eof().expect("the program ends");
-    match terminal.process.wait().expect("the program is waited for") {
-        rexpect::process::wait::WaitStatus::Exited(_, code) => (code, rest),
+    match terminal.process().wait().expect("the program is waited for") {
+        rexpect::process::WaitStatus::Exited(_, code) => (code, rest),
         other => panic!("{other:?}: {rest}"),
     }
 }
