@@ -1,17 +1,22 @@
 //! The reconcile core, and requests to a controller that runs it elsewhere.
 
 pub mod announce;
+pub mod apply;
 pub mod diff;
 pub mod fields;
 pub mod health;
 pub mod interrupt;
 pub mod messages;
-pub mod operator;
 pub mod plan;
 pub mod pods;
 pub mod progress;
+pub mod migrate;
+pub mod operator;
 pub mod request;
+pub mod run;
 pub mod shortcut;
 pub mod status;
 pub mod survey;
 pub mod takeover;
+
+pub use run::{Failure, Options, Outcome, ReconcileError, execute, plan, run};

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::PART_OF_LABEL;
+use crate::api::inventory::ObjectId;
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
@@ -41,13 +41,21 @@ fn selector(collection: &Collection, ids: &[&ResourceId]) -> Selector {
     }
 }
 
+async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) -> Result<Vec<Value>, CallError> {
+    let Some(first) = ids.first() else { return Ok(vec![]) };
+    let resource = match cluster.resource(first).await {
+        // The kind is not served: none of its objects are there.
+        Err(error) if error.is_not_found() => return Ok(vec![]),
+        resource => resource?,
+    };
+    let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
+    Ok(list.map(|list| list.items).unwrap_or_default())
+}
+
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(
-        cluster: &Cluster,
-        ids: impl IntoIterator<Item = &ResourceId>,
-        concurrency: usize,
-    ) -> Result<Self, CallError> {
+    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ResourceId>, concurrency: usize) -> Result<Self, CallError> {
         let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =
@@ -57,20 +65,11 @@ impl Survey {
                 ids.push(id);
             }
         }
-        let lists = futures::stream::iter(collections.iter().map(|(collection, ids)| async move {
-            let Some(first) = ids.first() else { return Ok((collection, vec![])) };
-            let resource = match cluster.resource(first).await {
-                // The kind is not served: none of its objects are there.
-                Err(error) if error.is_not_found() => return Ok((collection, vec![])),
-                resource => resource?,
-            };
-            let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
-            Ok::<_, CallError>((collection, list.map(|list| list.items).unwrap_or_default()))
-        }))
-        .buffer_unordered(concurrency.max(1))
-        .try_collect::<Vec<_>>()
-        .await?;
+        let mut jobs = vec![];
+        for (collection, ids) in &collections {
+            jobs.push(async move { Ok::<_, CallError>((collection, items(cluster, collection, ids).await?)) }.boxed());
+        }
+        let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         let mut survey = Survey::default();
         for (collection, items) in lists {
             for item in items {

@@ -1,0 +1,235 @@
+//! Carrying out a plan: stage by stage, within a stage side by side.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt};
+use serde_json::Value;
+
+use super::interrupt::{Interrupt, Interrupts, interrupted};
+use super::plan::{self, ApplyError, PlannedObject, PlannedPrune, Step};
+use super::progress::{Action, Progress, Update};
+use super::survey::Survey;
+use super::takeover;
+use crate::api::well_known::RECONCILER_FIELD_MANAGER;
+use crate::cluster::Cluster;
+use crate::cluster::object::ResourceId;
+use crate::cluster::requests::{CallError, Propagation};
+
+/// How often a write that lost a race starts over from a fresh read.
+const RACES: usize = 6;
+/// How long a kind that was just defined may take until the API server serves it.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+
+/// One object of a run and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub object: ResourceId,
+    pub action: Action,
+}
+
+/// What became of one stage.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// In apply order.
+    pub changes: Vec<Change>,
+    pub errors: Vec<ApplyError>,
+    pub interrupt: Option<Interrupt>,
+}
+
+/// Applies the objects of one stage and records in `survey` what the server made of them.
+///
+/// All objects are tried, also when one fails. Cancelling leaves some applied and some not; the next run sees that.
+pub async fn objects(
+    cluster: &Cluster,
+    survey: &mut Survey,
+    planned: &[&PlannedObject],
+    extra_managers: &[String],
+    concurrency: usize,
+    interrupts: &Interrupts,
+    progress: &dyn Progress,
+) -> Applied {
+    let mut jobs = vec![];
+    for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
+        let live = survey.get(&one.object.key()).cloned();
+        jobs.push(async move { (index, one.object.clone(), apply(cluster, one, live, extra_managers).await) }.boxed());
+    }
+    let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
+    let mut interrupts = interrupts.clone();
+    let mut done: BTreeMap<usize, Change> = BTreeMap::new();
+    let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
+    let mut interrupt = None;
+    loop {
+        let next = tokio::select! {
+            biased;
+            next = running.next() => next,
+            asked = interrupted(&mut interrupts), if interrupt.is_none() => {
+                // A newer request for the same object is served by the run after this one; this one finishes its stage.
+                if matches!(asked, Interrupt::Stop(_)) {
+                    interrupt = Some(asked);
+                    break;
+                }
+                interrupt = Some(asked);
+                continue;
+            }
+        };
+        let Some((index, object, result)) = next else { break };
+        match result {
+            Ok((action, live)) => {
+                survey.set(live);
+                progress.report(Update::Object { object: object.to_string(), action });
+                done.insert(index, Change { object, action });
+            }
+            Err(error) => drop(errors.insert(index, error)),
+        }
+    }
+    let interrupt = interrupt.filter(|asked| matches!(asked, Interrupt::Stop(_)));
+    Applied { changes: done.into_values().collect(), errors: errors.into_values().collect(), interrupt }
+}
+
+/// Applies one object as planned: takes it over, then applies it.
+async fn apply(
+    cluster: &Cluster,
+    planned: &PlannedObject,
+    live: Option<Value>,
+    extra_managers: &[String],
+) -> Result<(Action, Value), ApplyError> {
+    let failed = |source| ApplyError { object: planned.object.clone(), phase: "apply", source };
+    let (step, mut live) = match planned.deferred {
+        false => (planned.step, live),
+        true => {
+            let now = decide_when_served(cluster, planned, live, extra_managers).await?;
+            (now.step, now.live)
+        }
+    };
+    if let (Step::Unchanged, Some(live)) = (step, &live) {
+        return Ok((Action::Unchanged, live.clone()));
+    }
+    for race in 1..=RACES {
+        let Some(patch) = live.as_ref().and_then(|live| takeover::clean_up(live, extra_managers)) else { break };
+        match cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await {
+            Ok(cleaned) => live = Some(cleaned),
+            // Somebody wrote in between, or this patch got through before its answer was lost.
+            Err(error) if error.is_conflict() && race < RACES => live = cluster.read(&planned.object).await.map_err(failed)?,
+            Err(error) if error.is_not_found() => live = None,
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let applied = cluster.apply_forced(&planned.desired, RECONCILER_FIELD_MANAGER, false).await.map_err(failed)?;
+    Ok((if step == Step::Create { Action::Created } else { Action::Configured }, applied))
+}
+
+/// Compares an object whose kind or namespace came to be in an earlier stage, giving the server time to notice.
+async fn decide_when_served(
+    cluster: &Cluster,
+    planned: &PlannedObject,
+    live: Option<Value>,
+    extra_managers: &[String],
+) -> Result<PlannedObject, ApplyError> {
+    let deadline = tokio::time::Instant::now() + SERVED_WITHIN;
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match plan::decide(cluster, &planned.desired, live.as_ref(), extra_managers).await {
+            Err(error) if error.source.is_not_found() && tokio::time::Instant::now() < deadline => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+            decided => return decided,
+        }
+    }
+}
+
+/// What became of pruning.
+#[derive(Debug, Default)]
+pub struct Pruned {
+    /// In the order of deletion.
+    pub changes: Vec<Change>,
+    /// Objects that could not be deleted; they stay owed.
+    pub errors: Vec<(ResourceId, CallError)>,
+    pub interrupt: Option<Interrupt>,
+    /// Objects that were not tried because of the interrupt.
+    pub left: Vec<ResourceId>,
+}
+
+/// Deletes what is no longer built: one kind after the other, objects of a kind side by side.
+pub async fn prune(
+    cluster: &Cluster,
+    survey: &mut Survey,
+    planned: &[PlannedPrune],
+    owner: (&str, &str),
+    propagation: Propagation,
+    concurrency: usize,
+    interrupts: &Interrupts,
+    progress: &dyn Progress,
+) -> Pruned {
+    let mut pruned = Pruned::default();
+    for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
+        let stop = interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)));
+        if pruned.interrupt.is_none() {
+            pruned.interrupt = stop;
+        }
+        if pruned.interrupt.is_some() {
+            pruned.left.extend(kind.iter().map(|one| one.object.clone()));
+            continue;
+        }
+        let mut jobs = vec![];
+        for one in kind {
+            let live = survey.get(&one.object.key()).cloned();
+            jobs.push(async move { (one, delete(cluster, one, live, owner, propagation).await) }.boxed());
+        }
+        let results: Vec<_> = futures::stream::iter(jobs).buffered(concurrency.max(1)).collect().await;
+        for (one, result) in results {
+            match result {
+                Ok(action) => {
+                    if action == Action::Deleted {
+                        survey.remove(&one.object.key());
+                    }
+                    progress.report(Update::Object { object: one.object.to_string(), action });
+                    pruned.changes.push(Change { object: one.object.clone(), action });
+                }
+                Err(error) => pruned.errors.push((one.object.clone(), error)),
+            }
+        }
+    }
+    pruned
+}
+
+/// Deletes one object exactly as it was looked at; when it has changed since, looks again.
+async fn delete(
+    cluster: &Cluster,
+    planned: &PlannedPrune,
+    live: Option<Value>,
+    owner: (&str, &str),
+    propagation: Propagation,
+) -> Result<Action, CallError> {
+    if planned.step == Step::Skip {
+        return Ok(Action::Skipped);
+    }
+    let mut live = match live {
+        Some(live) => live,
+        None => match cluster.read(&planned.object).await? {
+            Some(live) => live,
+            None => return Ok(Action::Deleted),
+        },
+    };
+    let mut race = 0;
+    loop {
+        if plan::protection(&live, owner).is_some() {
+            return Ok(Action::Skipped);
+        }
+        // It is on its way out already; deleting it again would change nothing.
+        if live.pointer("/metadata/deletionTimestamp").is_some() {
+            return Ok(Action::Deleted);
+        }
+        match cluster.delete_exactly(&live, propagation).await {
+            Err(error) if error.is_conflict() && race < RACES => {
+                race += 1;
+                match cluster.read(&planned.object).await? {
+                    Some(now) => live = now,
+                    None => return Ok(Action::Deleted),
+                }
+            }
+            answer => return answer.map(|_| Action::Deleted),
+        }
+    }
+}

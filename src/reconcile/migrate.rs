@@ -1,0 +1,179 @@
+//! Rewriting stored custom resources in the version their definition stores now.
+//!
+//! An API version can only be dropped when nothing is stored in it any more. After an upgrade every object is touched once,
+//! so that the API server stores it anew; then the definition may forget the old versions. Managed fields carry an API
+//! version, too: an entry of a dropped one would make the next apply fail.
+
+use futures::{FutureExt, StreamExt};
+use serde_json::{Value, json};
+
+use super::progress::{Progress, Update};
+use super::survey::{Survey, storage_version};
+use crate::api::kinds::ResourceType;
+use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
+use crate::cluster::Cluster;
+use crate::cluster::object::ResourceId;
+use crate::cluster::requests::{CallError, Selector};
+
+/// How often a write that lost a race is made again.
+const RACES: usize = 6;
+
+/// What became of a migration.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Names of the definitions whose objects are all stored anew.
+    pub migrated: Vec<String>,
+    pub errors: Vec<(String, CallError)>,
+}
+
+/// Returns Flux's definitions whose objects have to be stored anew: all of them when `forced`, else those that are stored
+/// in more than the present storage version.
+pub fn due(survey: &Survey, forced: bool) -> Vec<Value> {
+    let of_flux = |crd: &&Value| crd.pointer("/metadata/labels").is_some_and(|labels| labels.get(PART_OF_LABEL).is_some_and(|part| part == "flux"));
+    survey.definitions().filter(of_flux).filter(|crd| forced || !is_migrated(crd)).cloned().collect()
+}
+
+fn is_migrated(definition: &Value) -> bool {
+    let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
+    match (storage_version(definition), stored.map(Vec::as_slice)) {
+        (Some(version), Some([only])) => *only == version,
+        // A definition that has stored nothing yet.
+        (_, None) => true,
+        _ => false,
+    }
+}
+
+/// Migrates definitions, one after the other.
+pub async fn definitions(cluster: &Cluster, due: &[Value], concurrency: usize, progress: &dyn Progress) -> Report {
+    let mut report = Report::default();
+    for definition in due {
+        let name = ResourceId::of(definition).name;
+        match migrate(cluster, definition, concurrency, progress).await {
+            Ok(()) => report.migrated.push(name),
+            Err(error) => report.errors.push((name, error)),
+        }
+    }
+    report
+}
+
+async fn migrate(cluster: &Cluster, definition: &Value, concurrency: usize, progress: &dyn Progress) -> Result<(), CallError> {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(version) = storage_version(definition) else { return Ok(()) };
+    let resource = ResourceType {
+        group: text("/spec/group").into(),
+        version: version.clone().into(),
+        kind: text("/spec/names/kind").into(),
+        plural: text("/spec/names/plural").into(),
+        namespaced: text("/spec/scope") == "Namespaced",
+    };
+    let objects = cluster.list_all(&resource, None, &Selector::default()).await?.map(|list| list.items).unwrap_or_default();
+    let (name, total) = (ResourceId::of(definition).name, objects.len());
+    let api_version = resource.api_version();
+    let mut jobs = vec![];
+    for object in objects {
+        jobs.push(store_anew(cluster, object, &api_version).boxed());
+    }
+    let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
+    let mut done = 0;
+    while let Some(result) = running.next().await {
+        result?;
+        done += 1;
+        progress.report(Update::Migrated { definition: name.clone(), done, total });
+    }
+    forget_versions(cluster, definition, &version).await
+}
+
+/// Touches one object so that the API server writes it in the storage version.
+async fn store_anew(cluster: &Cluster, mut object: Value, api_version: &str) -> Result<(), CallError> {
+    let id = ResourceId::of(&object);
+    for race in 1.. {
+        let patched = match rewritten(&object, api_version) {
+            Some(patch) => cluster.json_patch(&id, &patch, RECONCILER_FIELD_MANAGER).await,
+            None => cluster.merge_patch(&id, None, &json!({}), RECONCILER_FIELD_MANAGER).await,
+        };
+        match patched {
+            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
+                Some(now) => object = now,
+                None => return Ok(()),
+            },
+            Err(error) if error.is_not_found() => return Ok(()),
+            answer => return answer.map(drop),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the patch that sets the API version of all managed fields, or `None` when they have it.
+fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let is_old = |entry: &Value| entry.get("apiVersion").is_some_and(|version| version != api_version);
+    if !entries.iter().any(is_old) {
+        return None;
+    }
+    let mut entries = entries.clone();
+    for entry in &mut entries {
+        entry["apiVersion"] = api_version.into();
+    }
+    Some(json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": object.pointer("/metadata/resourceVersion")?},
+    ]))
+}
+
+/// Takes all but the storage version out of the definition's `status.storedVersions`.
+async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -> Result<(), CallError> {
+    let id = ResourceId::of(definition);
+    let mut definition = definition.clone();
+    for race in 1.. {
+        if is_migrated(&definition) {
+            return Ok(());
+        }
+        let patch = json!({
+            "metadata": {"resourceVersion": definition.pointer("/metadata/resourceVersion")},
+            "status": {"storedVersions": [version]},
+        });
+        match cluster.merge_patch(&id, Some("status"), &patch, RECONCILER_FIELD_MANAGER).await {
+            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
+                // Somebody changed what is stored: the objects have to be looked at again by the next run.
+                Some(now) if storage_version(&now).as_deref() != Some(version) => return Ok(()),
+                Some(now) => definition = now,
+                None => return Ok(()),
+            },
+            answer => return answer.map(drop),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(name: &str, stored: Value, part_of: &str) -> Value {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": name, "labels": {PART_OF_LABEL: part_of}},
+            "spec": {"versions": [{"name": "v1beta2", "storage": false}, {"name": "v1", "storage": true}]},
+            "status": {"storedVersions": stored}})
+    }
+
+    #[test]
+    fn only_definitions_of_flux_with_old_versions_are_due_unless_forced() {
+        let mut survey = Survey::default();
+        survey.set(definition("old", json!(["v1beta2", "v1"]), "flux"));
+        survey.set(definition("new", json!(["v1"]), "flux"));
+        survey.set(definition("other", json!(["v1beta2", "v1"]), "something"));
+        let names = |forced| due(&survey, forced).iter().map(|crd| ResourceId::of(crd).name).collect::<Vec<_>>();
+        assert_eq!(names(false), ["old"]);
+        assert_eq!(names(true), ["new", "old"]);
+    }
+
+    #[test]
+    fn managed_fields_of_an_older_version_are_rewritten_under_the_resource_version() {
+        let object = |version: &str| json!({"metadata": {"resourceVersion": "4", "managedFields": [
+            {"manager": "a", "apiVersion": version, "time": "t"}, {"manager": "b", "apiVersion": "g/v1"}]}});
+        assert_eq!(rewritten(&object("g/v1"), "g/v1"), None);
+        let patch = rewritten(&object("g/v1beta2"), "g/v1").unwrap();
+        assert_eq!(patch[0]["value"][0], json!({"manager": "a", "apiVersion": "g/v1", "time": "t"}));
+        assert_eq!(patch[1]["value"], "4");
+    }
+}
