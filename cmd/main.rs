@@ -13,6 +13,7 @@ mod delete;
 mod distribution;
 mod export;
 mod generate;
+mod in_process;
 mod manifest;
 mod objects;
 mod reconcile;
