@@ -13,6 +13,12 @@ use crate::generate;
 use crate::reconcile;
 use crate::resume;
 use crate::shell::GlobalArgs;
+use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
+use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
+use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
+use crate::{
+    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
+};
 use crate::suspend;
 use crate::wait;
 
@@ -39,28 +45,39 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Build(build::Command),
+    Build(crate::build::Command),
+    Get(get::Command),
+    #[command(subcommand)]
+    Tree(tree::Command),
+    Trace(trace::Args),
+    Events(events::Args),
+    Stats(stats::Args),
     #[command(subcommand)]
     Create(create::Command),
     #[command(subcommand)]
+    Create(crate::create::Command),
     Apply(apply::Command),
     #[command(subcommand)]
     Reconcile(reconcile::Command),
     #[command(subcommand)]
-    Suspend(suspend::Command),
+    Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
-    Resume(resume::Command),
+    Suspend(crate::suspend::Command),
     #[command(subcommand)]
-    Wait(wait::Command),
+    Resume(crate::resume::Command),
     #[command(subcommand)]
-    Export(export::Command),
+    Wait(crate::wait::Command),
     #[command(subcommand)]
+    Export(crate::export::Command),
+    #[command(subcommand)]
+    Delete(crate::delete::Command),
     Delete(delete::Command),
+    Explain(explain::Args),
     #[command(subcommand)]
-    Distribution(distribution::Command),
-    Completion(completion::Args),
+    Distribution(crate::distribution::Command),
+    Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
-    Generate(generate::Command),
+    Generate(crate::generate::Command),
 }
 
 #[cfg(test)]

@@ -7,20 +7,29 @@ use clap::{CommandFactory, Parser};
 mod apply;
 mod build;
 mod cli;
+mod complete;
 mod completion;
 mod create;
 mod delete;
+mod explain;
 mod distribution;
+mod events;
 mod export;
 mod generate;
 mod in_process;
+mod get;
 mod manifest;
 mod objects;
 mod reconcile;
 mod resume;
 mod shell;
+mod source;
+mod stats;
 mod suspend;
+mod trace;
+mod tree;
 mod wait;
+mod watch;
 
 use cli::{Cli, Command};
 use shell::{CliError, Exit, Shell};
@@ -44,6 +53,11 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
         Command::Build(command) => build::run(&command, shell),
         Command::Create(command) => create::run(&command, shell),
+        Command::Get(command) => get::run(&command, shell),
+        Command::Tree(command) => tree::run(&command, shell),
+        Command::Trace(args) => trace::run(&args, shell),
+        Command::Events(args) => events::run(&args, shell),
+        Command::Stats(args) => stats::run(&args, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
@@ -51,6 +65,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
+        Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),

@@ -28,6 +28,82 @@ module completions {
     --version(-V)             # Print version
   ]
 
+  def "nu-complete flux-operator build color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Build objects offline, exactly as a reconcile would apply them
+  export extern "flux-operator build" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator build instance output" [] {
+    [ "yaml" "json" "name" "images" ]
+  }
+
+  def "nu-complete flux-operator build instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build instance" [
+    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
+    --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
+    --revision                # Print only the revision: version and digest of the objects
+    --explain-patches         # Print what each patch of the spec matches and changes
+    --strict                  # Fail on patches without effect and on images without digest
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help" [
+  ]
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help help" [
+  ]
+
   def "nu-complete flux-operator create color" [] {
     [ "auto" "always" "never" ]
   }
@@ -891,12 +967,19 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
-  def "nu-complete flux-operator distribution color" [] {
+  def "nu-complete flux-operator explain output" [] {
+    [ "text" "json" "yaml" ]
+  }
+
+  def "nu-complete flux-operator explain color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Show and export the Flux versions that can be installed
-  export extern "flux-operator distribution" [
+  # Explain a kind or one of its fields
+  export extern "flux-operator explain" [
+    --api-version: string     # Version of the kind [default: the stored one]
+    --recursive               # Show the fields of all levels, without their descriptions
+    --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -914,134 +997,9 @@ module completions {
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator distribution color" # When to use colour
+    --color: string@"nu-complete flux-operator explain color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator distribution versions output" [] {
-    [ "table" "wide" "json" "yaml" "name" ]
-  }
-
-  def "nu-complete flux-operator distribution versions color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # List the Flux versions that can be installed
-  export extern "flux-operator distribution versions" [
-    --version: string         # Only versions in this range, for example 2.8.x or >=2.7
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
-    --output(-o): string@"nu-complete flux-operator distribution versions output" # Format of the output
-    --no-headers              # Leave out the line with the column names
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator distribution images variant" [] {
-    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
-  }
-
-  def "nu-complete flux-operator distribution images output" [] {
-    [ "table" "wide" "json" "yaml" "name" ]
-  }
-
-  def "nu-complete flux-operator distribution images color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # List the container images of a Flux version
-  export extern "flux-operator distribution images" [
-    --version: string         # Version or range; its newest version is taken
-    --registry: string        # Registry the images are pulled from
-    --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
-    --output(-o): string@"nu-complete flux-operator distribution images output" # Format of the output
-    --no-headers              # Leave out the line with the column names
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator distribution images color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator distribution export color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Write the manifests of a Flux version into a folder
-  export extern "flux-operator distribution export" [
-    --version: string         # Version or range; its newest version is written
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator distribution export color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    directory: path           # Folder to write to; created if it is missing
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator distribution help" [
-  ]
-
-  # List the Flux versions that can be installed
-  export extern "flux-operator distribution help versions" [
-  ]
-
-  # List the container images of a Flux version
-  export extern "flux-operator distribution help images" [
-  ]
-
-  # Write the manifests of a Flux version into a folder
-  export extern "flux-operator distribution help export" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator distribution help help" [
+    field: string             # Kind, and the path of a field in it; any case, plural or short name
   ]
 
   def "nu-complete flux-operator completion shell" [] {
@@ -1211,6 +1169,14 @@ module completions {
   export extern "flux-operator help" [
   ]
 
+  # Build objects offline, exactly as a reconcile would apply them
+  export extern "flux-operator help build" [
+  ]
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator help build instance" [
+  ]
+
   # Create manifests from flags
   export extern "flux-operator help create" [
   ]
@@ -1291,20 +1257,8 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
-  # Show and export the Flux versions that can be installed
-  export extern "flux-operator help distribution" [
-  ]
-
-  # List the Flux versions that can be installed
-  export extern "flux-operator help distribution versions" [
-  ]
-
-  # List the container images of a Flux version
-  export extern "flux-operator help distribution images" [
-  ]
-
-  # Write the manifests of a Flux version into a folder
-  export extern "flux-operator help distribution export" [
+  # Explain a kind or one of its fields
+  export extern "flux-operator help explain" [
   ]
 
   # Print the completion script for a shell

@@ -8,6 +8,7 @@ pub mod api;
 pub mod build;
 pub mod cluster;
 pub mod distribution;
+pub mod explain;
 pub mod go_duration;
 pub mod inspect;
 pub mod kustomize;

@@ -1,20 +1,24 @@
-//! `create`: manifests made from flags.
+//! `create`: objects made from flags.
 
 use clap::Subcommand;
 
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
+mod secret;
 
-/// Create manifests from flags
+/// Create secrets and manifests from flags
 #[derive(Subcommand, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
     Instance(Box<instance::Args>),
+    #[command(subcommand)]
+    Secret(secret::Command),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
+        Command::Secret(command) => secret::run(command, shell),
     }
 }

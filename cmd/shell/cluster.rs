@@ -68,6 +68,13 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
     KubeconfigSource::List(std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect())
 }
 
+/// The namespace of the chosen context, for commands that use no cluster; a kubeconfig that cannot be used counts as none.
+pub fn context_namespace(shell: &Shell) -> Option<String> {
+    let flags = shell.global();
+    let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags)).ok()?;
+    flux_operator::cluster::kubeconfig::namespace(config, flags.context.as_deref())
+}
+
 fn overrides(flags: &GlobalArgs) -> Overrides {
     Overrides {
         context: flags.context.clone(),

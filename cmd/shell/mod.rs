@@ -15,6 +15,7 @@ pub mod jsonpath;
 mod logging;
 pub mod output;
 pub mod progress;
+pub mod prompt;
 pub mod suggest;
 pub mod table;
 pub mod usage;
@@ -22,6 +23,8 @@ pub mod usage;
 pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs};
 pub use interrupt::{Interruption, interrupted};
+pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
+pub use interrupt::Interruption;
 
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {

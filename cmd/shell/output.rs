@@ -14,7 +14,7 @@ use super::jsonpath::{self, Template};
 use super::table::{TableStyle, TableWriter, clean, terminal_width};
 use super::{CliError, Shell, environment, suggest};
 
-const OUTPUT: &str = "Output options";
+pub const OUTPUT: &str = "Output options";
 const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
 
 /// Format of the output.
@@ -62,7 +62,7 @@ impl FromStr for Format {
     }
 }
 
-fn formats() -> Vec<CompletionCandidate> {
+pub fn formats() -> Vec<CompletionCandidate> {
     FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
 }
 

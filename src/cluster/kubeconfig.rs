@@ -68,6 +68,13 @@ pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
     }
 }
 
+/// Returns the namespace of a context, or of the current one; an empty one counts as none.
+pub fn namespace(config: Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.map(str::to_owned).or(config.current_context)?;
+    let context = config.contexts.into_iter().find(|c| c.name == name)?.context?;
+    context.namespace.filter(|n| !n.is_empty())
+}
+
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
     Kubeconfig::read_from(path).map_err(|e| unusable(path, &e))
 }

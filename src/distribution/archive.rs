@@ -98,7 +98,7 @@ impl Archive {
         Ok(all)
     }
 
-    /// Returns the names directly below a folder; a missing folder has none.
+    /// Returns the names of the folders directly below a folder; a missing folder has none.
     fn children(&self, folder: &str) -> Result<BTreeSet<String>, DistributionError> {
         match &self.files {
             Files::Unpacked(files) => Ok(files
@@ -110,10 +110,16 @@ impl Archive {
                 let path = root.join(folder);
                 let unreadable = |source| DistributionError::Read { path: path.clone(), source };
                 match std::fs::read_dir(&path) {
-                    Ok(entries) => entries
-                        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
-                        .collect::<Result<_, _>>()
-                        .map_err(unreadable),
+                    Ok(entries) => {
+                        let mut names = BTreeSet::new();
+                        for entry in entries {
+                            let entry = entry.map_err(unreadable)?;
+                            if entry.path().is_dir() {
+                                names.insert(entry.file_name().to_string_lossy().into_owned());
+                            }
+                        }
+                        Ok(names)
+                    }
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
                     Err(error) => Err(unreadable(error)),
                 }

@@ -96,9 +96,9 @@ impl<'t> Alternative<'t> {
 fn bounds(text: &str) -> Result<(Triple, Triple), String> {
     let wrong = || format!("`{text}` is not a Flux version such as 2.7 or 2.9.4");
     let numbers: Vec<u64> = text.split('.').map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
-    match numbers.as_slice() {
-        &[major, minor] => Ok(((major, minor, 0), (major, minor, u64::MAX))),
-        &[major, minor, patch] => Ok(((major, minor, patch), (major, minor, patch))),
+    match *numbers.as_slice() {
+        [major, minor] => Ok(((major, minor, 0), (major, minor, u64::MAX))),
+        [major, minor, patch] => Ok(((major, minor, patch), (major, minor, patch))),
         _ => Err(wrong()),
     }
 }

@@ -1,7 +1,7 @@
 //! What Flux is, per version: its controllers, CRDs, permissions, network policies and images.
 //!
 //! A [`Distribution`] is either the one embedded in the program or one that was packaged elsewhere. Both answer the same
-//! questions; the embedded one computes its answers from three kinds of text, which are the only places to edit:
+//! questions; the embedded one computes its answers from these facts, which are the only places to edit:
 //!
 //! | what | where |
 //! | --- | --- |
@@ -44,8 +44,9 @@
 //!    removed one `[..2.9]`, an API version that is gone gets a gate on its `version` line, a new controller-gen version
 //!    its `annotation` line.
 //! 3. Changes of Deployments, roles or policies: a `since(flux, 2, 10, 0)` where the fact stands.
-//! 4. `cargo test --test distribution` compares with the release's manifests where they are at hand, and prints the
-//!    rows to add to `tests/distribution/hashes.txt`.
+//! 4. `FLUX_DATA_DIR=… cargo test --test distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
+//!    `flux/v2.10.0/`, compares every object with the released one. It also prints the rows that
+//!    `tests/distribution/hashes.txt` now needs.
 //!
 //! # The layout of a packaged distribution
 //! ```text

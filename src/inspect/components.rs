@@ -201,7 +201,7 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
     }
 }
 
-pub(super) fn labels(object: &Value) -> BTreeMap<String, String> {
+pub fn labels(object: &Value) -> BTreeMap<String, String> {
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
     labels.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }

@@ -138,8 +138,8 @@ impl Row for HistoryRow {
     const COLUMNS: &'static [Column] = &[
         Column::new("REVISION"),
         Column::new("VERSION"),
-        Column::new("FIRST RECONCILED"),
-        Column::new("LAST RECONCILED"),
+        Column::new("FIRST"),
+        Column::new("LAST"),
         Column::new("DURATION"),
         Column::new("TOTAL"),
         Column::new("STATUS"),

@@ -262,7 +262,7 @@ impl Row for ResourceRow {
         Column::new("KIND"),
         Column::new("NAME"),
         Column::new("READY"),
-        Column::new("LAST RECONCILED"),
+        Column::new("SINCE"),
         Column::new("REVISION"),
         Column::wide("REASON"),
         Column::wide("SOURCE"),

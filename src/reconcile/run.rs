@@ -91,6 +91,9 @@ pub enum ReconcileError {
     /// The instance is another one, or its spec has changed.
     #[error("the plan was made for another state of {instance}")]
     PlanOutdated { instance: ResourceId },
+    /// The FluxInstance definition was not accepted in time.
+    #[error("{}", messages::unhealthy(true, objects))]
+    NotEstablished { objects: Vec<Unhealthy> },
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error("the API server refuses {}", list_errors(.0))]

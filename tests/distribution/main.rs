@@ -316,7 +316,7 @@ fn an_archive_opens_with_the_same_objects() {
     let mut entries = vec![("./", tar::EntryType::Directory, &b""[..])];
     entries.extend(contents.iter().map(|(path, bytes)| (path.as_str(), tar::EntryType::Regular, bytes.as_slice())));
     let opened = Distribution::open(&archive(dir.path(), &entries)).unwrap();
-    assert_eq!(opened.versions(), [version.clone()]);
+    assert_eq!(opened.versions(), std::slice::from_ref(&version));
     assert_eq!(files(&embedded, &version), files(&opened, &version));
     let digests = opened.digests(&version, Variant::EnterpriseDistrolessFips);
     assert_eq!(embedded.digests(&version, Variant::EnterpriseDistrolessFips), digests);

@@ -1,0 +1,114 @@
+//! `events [KIND[/NAME]]`: what happened to Flux objects.
+
+use flux_operator::api::kinds::{self, EVENT};
+use flux_operator::inspect::events::{self, EventRow, Filter};
+use flux_operator::inspect::listing::{Listing, Row, item};
+use flux_operator::inspect::object::ObjectRef;
+
+use crate::get::instance::without_managed_fields;
+use crate::get::{Show, place, show};
+use crate::shell::output::OutputArgs;
+use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::source::{FromArgs, Source};
+
+/// Show what happened to Flux objects, oldest first
+///
+/// With KIND/NAME also the events of the source it refers to, wherever that is.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything about Flux in the namespace\n  \
+    flux-operator -n flux-system events\n\n  \
+    # One object and its source, warnings only\n  \
+    flux-operator -n apps events kustomization/podinfo --types Warning\n\n  \
+    # Follow all namespaces\n  \
+    flux-operator events -A -w")]
+pub struct Args {
+    /// KIND or KIND/NAME; all Flux kinds without
+    #[arg(value_name = "RESOURCE", add = crate::complete::resources())]
+    pub resource: Option<String>,
+    /// The same as the argument, as flux spells it
+    #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true)]
+    pub for_resource: Option<String>,
+    /// Keep events of these types: Normal, Warning
+    #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]
+    pub types: Vec<String>,
+    /// Show events of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show new events
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = args.resource.as_deref().or(args.for_resource.as_deref());
+    let (kind, name) = match wanted.map(|w| w.split_once('/').unwrap_or((w, ""))) {
+        Some((word, name)) => {
+            let kind = kinds::find_resource_type(word).ok_or_else(|| {
+                let error = CliError::usage(format!("unknown kind `{word}`"));
+                match suggest::nearest(word, kinds::words()) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error,
+                }
+            })?;
+            (Some(kind), Some(name).filter(|n| !n.is_empty()))
+        }
+        None => (None, None),
+    };
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = if args.all_namespaces { None } else { source.namespace("default") };
+        let options = Show {
+            output: &args.output,
+            watch: args.watch,
+            kinds: vec![EVENT],
+            namespace: namespace.clone(),
+            single: false,
+            nothing: match wanted {
+                Some(wanted) => format!("no events of {wanted}{}", place(namespace.as_deref())),
+                None => format!("no events of Flux objects{}", place(namespace.as_deref())),
+            },
+        };
+        show(shell, &source, options, async || {
+            let mut filter = Filter { types: args.types.clone(), ..Filter::default() };
+            if let Some(kind) = &kind {
+                match name {
+                    // An object that is gone may have left events; one that is there also names its source.
+                    Some(name) => match source.object(shell, kind, namespace.as_deref(), name).await {
+                        Ok(object) => filter.objects = events::related(&object),
+                        Err(error) if error.exit() == Exit::NotFound => {
+                            let reference = ObjectRef::new(&kind.group, &kind.kind, namespace.as_deref(), name);
+                            let left = Filter { objects: vec![reference], ..filter.clone() };
+                            let count =
+                                source.view(shell, |s| events::rows(s, namespace.as_deref(), &left).len()).await?;
+                            if count.value == 0 {
+                                return Err(error);
+                            }
+                            filter = left;
+                        }
+                        Err(error) => return Err(error),
+                    },
+                    None => filter.kinds = vec![kind.kind.to_string()],
+                }
+            }
+            let viewed = source
+                .view(shell, |snapshot| {
+                    let rows = events::rows(snapshot, namespace.as_deref(), &filter);
+                    rows.into_iter().map(|(row, event)| (row, event.clone())).collect::<Vec<_>>()
+                })
+                .await?;
+            let rows = viewed.or_refusal(Vec::is_empty)?;
+            let items = rows.into_iter().map(|(row, event)| {
+                let mut item = item(&row);
+                item.value = without_managed_fields(event);
+                item
+            });
+            Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: items.collect() })
+        })
+        .await
+    })
+}

@@ -1,0 +1,53 @@
+//! `get history`: the configurations an instance went through.
+
+use flux_operator::inspect::instance::history;
+use flux_operator::inspect::listing::listing;
+
+use super::{Show, show};
+use crate::shell::output::OutputArgs;
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{FromArgs, Source, instance_type};
+
+/// Show what an instance reconciled, newest first
+///
+/// One row per revision and outcome. TOTAL counts the runs that ended so.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Revisions, durations and outcomes\n  \
+    flux-operator get history\n\n  \
+    # Failures only\n  \
+    flux-operator get history --ready-status False\n\n  \
+    # From a dump\n  \
+    kubectl get fluxinstance flux -n flux-system -o yaml | flux-operator get history --from -")]
+pub struct Args {
+    /// Name of the instance
+    #[arg(default_value = "flux", add = crate::complete::instances())]
+    pub name: String,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let options = Show {
+            output: &args.output,
+            watch: args.watch,
+            kinds: vec![instance_type()],
+            namespace: Some(namespace.clone()),
+            single: false,
+            nothing: format!("fluxinstance/{namespace}/{} has no history yet", args.name),
+        };
+        show(shell, &source, options, async || {
+            let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
+            Ok(listing(&history(&instance)))
+        })
+        .await
+    })
+}

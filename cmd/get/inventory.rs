@@ -1,0 +1,66 @@
+//! `get inventory`: what an instance applied, and how it fares.
+
+use flux_operator::inspect::listing::listing;
+use flux_operator::inspect::{inventory, object};
+use serde_json::Value;
+
+use super::{Show, show};
+use crate::shell::output::OutputArgs;
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{FromArgs, Source, instance_type};
+
+/// Show what an instance applied, its health and its drift
+///
+/// DRIFT is `drifted` when fields differ from what the instance builds (-o wide
+/// names them) and `missing` when the object is gone.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything the instance consists of\n  \
+    flux-operator get inventory\n\n  \
+    # What is missing or was edited\n  \
+    flux-operator get inventory --filter drift!=no -o wide\n\n  \
+    # As one kubectl command line\n  \
+    flux-operator get inventory -o name")]
+pub struct Args {
+    /// Name of the instance
+    #[arg(default_value = "flux", add = crate::complete::instances())]
+    pub name: String,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let options = Show {
+            output: &args.output,
+            watch: args.watch,
+            kinds: vec![instance_type(), flux_operator::api::kinds::DEPLOYMENT],
+            namespace: Some(namespace.clone()),
+            single: false,
+            nothing: format!("the inventory of fluxinstance/{namespace}/{} is empty", args.name),
+        };
+        show(shell, &source, options, async || {
+            let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
+            let desired = desired(&instance);
+            if desired.is_none() && object::number(&instance, "/metadata/generation").is_some() {
+                shell.hint("drift is not shown: this instance cannot be built here");
+            }
+            let rows =
+                source.view(shell, |snapshot| inventory::rows(snapshot, &instance, desired.as_deref())).await?.value;
+            Ok(listing(&rows))
+        })
+        .await
+    })
+}
+
+/// What the instance builds with the embedded distribution, when that is what was applied.
+fn desired(_instance: &Value) -> Option<Vec<Value>> {
+    None
+}

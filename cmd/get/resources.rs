@@ -1,0 +1,325 @@
+//! `get resources`: Flux objects of every kind, page by page.
+
+use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
+use flux_operator::cluster::{ClusterError, ListOptions};
+use flux_operator::inspect::collect::{self, Listed, Scope};
+use flux_operator::inspect::components::labels;
+use flux_operator::inspect::listing::{Column, Item, Listing, Row, item};
+use flux_operator::inspect::object;
+use flux_operator::inspect::resources::{FluxObject, ResourceRow};
+use flux_operator::inspect::selector::Selector;
+use serde_json::Value;
+
+use super::instance::without_managed_fields;
+use super::{Show, place, show};
+use crate::objects::args::kind as parse_kind;
+use crate::shell::cluster::cli_error;
+use crate::shell::output::{ListPrinter, OutputArgs};
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{ScopeArgs, Source, within};
+
+/// Show Flux objects of all kinds, or of some
+///
+/// Kinds are written as with kubectl: gitrepo, GitRepository, gitrepositories.
+/// SINCE is the time since readiness changed last.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything in the namespace\n  \
+    flux-operator -n apps get resources\n\n  \
+    # What fails anywhere\n  \
+    flux-operator get all -A --ready-status False\n\n  \
+    # Two kinds, by label\n  \
+    flux-operator get resources gitrepo,ks -A -l team=web\n\n  \
+    # Objects by name\n  \
+    flux-operator -n apps get resources ks/podinfo hr/podinfo -o yaml")]
+pub struct Args {
+    /// KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
+    #[arg(value_name = "RESOURCE", add = crate::complete::resources())]
+    pub resources: Vec<String>,
+    /// Kinds to list, repeatable or with commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::complete::kinds())]
+    pub kind: Vec<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+/// What was asked for.
+struct Wanted {
+    kinds: Vec<&'static FluxKind>,
+    /// Names of each kind in order; empty means all objects of the kinds.
+    names: Vec<(&'static FluxKind, String)>,
+}
+
+fn wanted(args: &Args) -> Result<Wanted, CliError> {
+    let mut kinds: Vec<&'static FluxKind> = Vec::new();
+    let mut names = Vec::new();
+    let words = args.resources.iter().map(String::as_str);
+    let mut words = words.peekable();
+    for kind in &args.kind {
+        kinds.push(parse_kind(kind)?);
+    }
+    if words.peek().is_some_and(|w| !w.contains('/')) {
+        for kind in words.next().unwrap_or_default().split(',').filter(|k| !k.is_empty()) {
+            kinds.push(parse_kind(kind)?);
+        }
+        for name in words.by_ref() {
+            if name.contains('/') {
+                return Err(CliError::usage(format!("`{name}` mixes KIND/NAME with a kind given first"))
+                    .hint("write every object as KIND/NAME"));
+            }
+            names.extend(kinds.iter().map(|kind| (*kind, name.to_owned())));
+        }
+    }
+    for word in words {
+        match word.split_once('/') {
+            Some((kind, name)) if !name.is_empty() && !name.contains('/') => {
+                names.push((parse_kind(kind)?, name.into()))
+            }
+            _ => {
+                return Err(CliError::usage(format!("`{word}` does not name an object"))
+                    .hint("write KIND/NAME, for example gitrepository/flux-system"));
+            }
+        }
+    }
+    if kinds.is_empty() && names.is_empty() {
+        kinds = FLUX_KINDS.iter().collect();
+    }
+    // In the order of kinds, whatever the order of words, and each once.
+    let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
+    Ok(Wanted { kinds, names })
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = wanted(args)?;
+    let selector = super::selector(args.scope.selector.as_deref())?;
+    shell.run(async {
+        let source = Source::open(shell, &args.scope.from).await?;
+        let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
+        let kinds: Vec<_> = match wanted.names.is_empty() {
+            true => wanted.kinds.clone(),
+            false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
+        };
+        let options = Show {
+            output: &args.output,
+            watch: args.watch,
+            kinds: kinds.iter().map(|k| k.resource_type()).collect(),
+            namespace: namespace.clone(),
+            single: wanted.names.len() == 1,
+            nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
+        };
+        if let (Source::Cluster(cluster, _), true, false, false) =
+            (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
+        {
+            let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
+            return within(shell, stream(shell, cluster, &wanted.kinds, &scope, &options)).await?;
+        }
+        show(shell, &source, options, async || {
+            let items = if wanted.names.is_empty() {
+                all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args).await?
+            } else {
+                let mut items = Vec::new();
+                for (kind, name) in &wanted.names {
+                    let object = source.object(shell, &kind.resource_type(), namespace.as_deref(), name).await?;
+                    items.push(row(kind, object));
+                }
+                items
+            };
+            Ok(Listing { kind: "List", columns: columns(&kinds), items })
+        })
+        .await
+    })
+}
+
+/// The columns; one kind needs no column that says so.
+fn columns(_kinds: &[&'static FluxKind]) -> Vec<Column> {
+    ResourceRow::COLUMNS.to_vec()
+}
+
+fn row(kind: &'static FluxKind, object: Value) -> Item {
+    let mut item = item(&ResourceRow::new(kind, FluxObject::of(&object)));
+    item.labels = labels(&object);
+    item.value = without_managed_fields(object);
+    item
+}
+
+/// Whole objects, for formats and orders that need them.
+async fn all(
+    shell: &Shell,
+    source: &Source,
+    kinds: &[&'static FluxKind],
+    namespace: Option<&str>,
+    selector: Option<&Selector>,
+    args: &Args,
+) -> Result<Vec<Item>, CliError> {
+    if let Source::Cluster(cluster, _) = source
+        && !args.watch
+    {
+        let mut items = Vec::new();
+        let options = ListOptions { label_selector: args.scope.selector.clone(), field_selector: None };
+        let mut denied = None;
+        for kind in kinds {
+            for version in kind.versions {
+                let mut resource = kind.resource_type();
+                resource.version = (*version).into();
+                match cluster.list(&resource, namespace, &options).await {
+                    Ok(objects) => {
+                        items.extend(objects.into_iter().map(|o| row(kind, o)));
+                        break;
+                    }
+                    Err(error) if error.is_api_missing() => {}
+                    Err(error) if error.category() == flux_operator::cluster::Category::Denied => {
+                        denied = denied.or(Some(error));
+                        break;
+                    }
+                    Err(error) => return Err(cli_error(&error)),
+                }
+            }
+        }
+        return match denied {
+            Some(error) if items.is_empty() => Err(cli_error(&error)),
+            Some(error) => {
+                shell.warn(&format!("some kinds are left out: {}", error.reason));
+                Ok(items)
+            }
+            None => Ok(items),
+        };
+    }
+    let viewed = source
+        .view(shell, |snapshot| {
+            let mut objects = Vec::new();
+            for kind in kinds {
+                for object in snapshot.list(&kind.resource_type(), namespace) {
+                    if selector.is_none_or(|s| s.matches(object)) {
+                        objects.push((*kind, object.clone()));
+                    }
+                }
+            }
+            objects
+        })
+        .await?;
+    let objects = viewed.or_refusal(Vec::is_empty)?;
+    Ok(objects.into_iter().map(|(kind, object)| row(kind, object)).collect())
+}
+
+/// What ends the printing of pages: the cluster or the reader.
+enum Ended {
+    Cluster(Box<ClusterError>),
+    Printing(CliError),
+}
+
+impl From<ClusterError> for Ended {
+    fn from(error: ClusterError) -> Self {
+        Ended::Cluster(Box::new(error))
+    }
+}
+
+/// Prints rows as their pages arrive.
+async fn stream(
+    shell: &Shell,
+    cluster: &flux_operator::cluster::Cluster,
+    kinds: &[&'static FluxKind],
+    scope: &Scope,
+    options: &Show<'_>,
+) -> Result<Exit, CliError> {
+    let empty = || Listing { kind: "List", columns: columns(kinds), items: vec![] };
+    let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
+    // A wrong column is told before anything is asked of the cluster.
+    options.output.select(&mut empty(), printer.now())?;
+    let result = collect::pages(cluster, kinds, scope, |kind, objects| {
+        let mut listing = empty();
+        listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object))).collect();
+        options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
+        printer.page(&listing).map_err(Ended::Printing)
+    })
+    .await;
+    let listed = result.map_err(|ended| match ended {
+        Ended::Cluster(error) => cli_error(&error),
+        Ended::Printing(error) => error,
+    })?;
+    let mut denied: Vec<_> = Vec::new();
+    let mut missing = 0;
+    for (kind, outcome) in listed {
+        match outcome {
+            Listed::All => {}
+            Listed::NotInstalled => missing += 1,
+            Listed::Denied(error) => denied.push((kind, error)),
+        }
+    }
+    if printer.rows() == 0 {
+        if let Some((_, error)) = denied.first() {
+            return Err(cli_error(error));
+        }
+        shell.status(&options.nothing);
+        if missing == kinds.len() {
+            shell.hint("no Flux API is installed in this cluster; `flux-operator install` installs it");
+        }
+    } else if !denied.is_empty() {
+        let names: Vec<_> = denied.iter().map(|(kind, _)| kind.plural).collect();
+        shell.warn(&format!("not allowed to list {}", names.join(", ")));
+    }
+    Ok(Exit::Done)
+}
+
+/// A row without the object behind it: what a table needs.
+fn light(row: &ResourceRow) -> Item {
+    Item {
+        cells: row.cells(),
+        value: Value::Null,
+        name: Row::name(row),
+        namespace: Some(row.namespace.clone()),
+        labels: row.labels.clone(),
+        ready: Some(row.ready.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(words: &[&str]) -> Result<(Vec<&'static str>, Vec<String>), String> {
+        let args =
+            Only::try_parse_from(std::iter::once("x").chain(words.iter().copied())).map_err(|e| e.to_string())?;
+        let wanted = wanted(&args.args).map_err(|e| format!("{e:?}"))?;
+        let names = wanted.names.iter().map(|(k, n)| format!("{}/{n}", k.kind)).collect();
+        Ok((wanted.kinds.iter().map(|k| k.kind).collect(), names))
+    }
+
+    #[test]
+    fn kinds_and_names_are_read_as_kubectl_reads_them() {
+        assert_eq!(read(&["gitrepo,ks"]).unwrap().0, ["Kustomization", "GitRepository"]);
+        assert_eq!(read(&["ks", "a", "b"]).unwrap().1, ["Kustomization/a", "Kustomization/b"]);
+        assert_eq!(read(&["ks/a", "hr/b"]).unwrap().1, ["Kustomization/a", "HelmRelease/b"]);
+        assert_eq!(read(&["--kind", "GITREPOSITORIES"]).unwrap().0, ["GitRepository"]);
+        assert_eq!(read(&[]).unwrap().0.len(), FLUX_KINDS.len());
+    }
+
+    #[test]
+    fn an_unknown_kind_suggests_the_nearest() {
+        assert!(read(&["gitrepos"]).unwrap_err().contains("did you mean `gitrepo`?"));
+        assert!(read(&["ks", "hr/b"]).is_err());
+        assert!(read(&["ks/"]).is_err());
+    }
+
+    #[test]
+    fn object_fields_are_not_lost_for_labels() {
+        let item = row(
+            flux_operator::api::kinds::find("ks").unwrap(),
+            serde_json::json!({"metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": []}}),
+        );
+        assert_eq!(item.labels.get("x").map(String::as_str), Some("y"));
+        assert!(item.value.pointer("/metadata/managedFields").is_none());
+        assert_eq!(object::name(&item.value), "a");
+    }
+}

@@ -1,0 +1,190 @@
+//! Secrets from outside: a hidden prompt, standard input, a file, a variable. They never pass through a log or an error.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use flux_operator::secrets::SecretText;
+use zeroize::Zeroizing;
+
+use super::{CliError, Exit, SecretArg, Shell};
+
+/// More than any Secret can hold; a stream without an end must not fill the memory.
+const LONGEST_INPUT: u64 = 2 * flux_operator::secrets::MAX_BYTES as u64;
+
+/// Where one secret comes from.
+#[derive(Clone, Debug)]
+pub enum SecretSource {
+    /// A flag, readable by everyone on this machine while the command runs.
+    Flag(SecretArg),
+    Stdin,
+    File(PathBuf),
+    Environment(String),
+}
+
+impl SecretSource {
+    /// Reads the secret; `flag` is the flag's name, for messages.
+    ///
+    /// # Errors
+    /// Usage: the source holds more than one line, or no text; failed: it cannot be read.
+    pub async fn read(&self, shell: &Shell, flag: &str) -> Result<SecretText, CliError> {
+        match self {
+            SecretSource::Flag(text) => {
+                if shell.stderr_is_terminal() {
+                    shell.warn(&format!(
+                        "other users of this machine can see --{flag} while the command runs: \
+                         --{flag}-stdin, --{flag}-file and --{flag}-env hide it"
+                    ));
+                }
+                Ok(text.secret().into())
+            }
+            SecretSource::Stdin => one_line(&stdin().await?, "standard input"),
+            SecretSource::File(path) => one_line(&file(path)?, &path.display().to_string()),
+            SecretSource::Environment(name) => {
+                let value = std::env::var_os(name).ok_or_else(|| {
+                    CliError::usage(format!("the environment variable {name} is not set"))
+                        .hint(format!("set it, or give the secret with --{flag}-stdin or --{flag}-file"))
+                })?;
+                let bytes = Zeroizing::new(value.into_encoded_bytes());
+                one_line(&bytes, &format!("the environment variable {name}"))
+            }
+        }
+    }
+}
+
+/// Reads standard input to its end. It blocks, hence a thread of its own: an interrupt still ends the command.
+pub async fn stdin() -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Zeroizing::new(vec![]);
+        io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read standard input").caused_by(e);
+    read.await.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
+}
+
+/// Reads a file that goes into a Secret as it is.
+pub fn file(path: &Path) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let failed = |e: io::Error| CliError::failed(format!("cannot read {}", path.display())).caused_by(&e);
+    let mut bytes = Zeroizing::new(vec![]);
+    let open = std::fs::File::open(path).map_err(failed)?;
+    open.take(LONGEST_INPUT).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// One line of text, without its line end; every other character is kept, spaces among them.
+fn one_line(bytes: &[u8], origin: &str) -> Result<SecretText, CliError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| CliError::usage(format!("{origin} is not text in UTF-8")))?;
+    let line = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
+    if line.contains(['\n', '\r']) {
+        return Err(CliError::usage(format!("{origin} holds more than one line"))
+            .hint("a password is one line; its line end does not belong to it"));
+    }
+    Ok(line.into())
+}
+
+/// Asks for a new secret, twice, hidden.
+///
+/// # Errors
+/// Usage without a terminal; failed when the answers differ.
+pub async fn ask_twice(what: &str, flag: &str) -> Result<SecretText, CliError> {
+    let first = ask_once(what, flag).await?;
+    let second = hidden(format!("Repeat the {what}: ")).await?;
+    if first != second {
+        return Err(CliError::failed(format!("the two answers for the {what} differ")).hint("nothing was written"));
+    }
+    Ok(first)
+}
+
+/// Asks for a secret that exists already, hidden.
+pub async fn ask_once(what: &str, flag: &str) -> Result<SecretText, CliError> {
+    if !can_ask() {
+        return Err(CliError::usage(format!("no {what} is given, and nobody can be asked without a terminal"))
+            .hint(format!("give it with --{flag}-stdin, --{flag}-file FILE or --{flag}-env NAME")));
+    }
+    hidden(format!("Enter the {what}: ")).await
+}
+
+/// Whether somebody sits at a terminal who can answer.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal()
+}
+
+async fn hidden(prompt: String) -> Result<SecretText, CliError> {
+    // Dropped with this future on an interrupt, while the reading thread still waits.
+    let _quiet = QuietTerminal::new();
+    let answer = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt).map(SecretText::from)).await;
+    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read from the terminal").caused_by(e);
+    match answer.map_err(|e| failed(&e))? {
+        Ok(answer) => Ok(answer),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+            Err(CliError::new(Exit::Interrupted, "interrupted: nothing was changed"))
+        }
+        Err(e) => Err(failed(&e)),
+    }
+}
+
+/// Keeps the terminal from showing what is typed, from before the prompt until it is dropped, and then puts back what was.
+///
+/// The prompt's own guard lives in a thread that a signal leaves behind.
+#[cfg(unix)]
+struct QuietTerminal(Option<(std::fs::File, rustix::termios::Termios)>);
+
+#[cfg(unix)]
+impl QuietTerminal {
+    fn new() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let terminal = std::fs::File::open("/dev/tty").ok();
+        QuietTerminal(terminal.and_then(|terminal| {
+            let before = tcgetattr(&terminal).ok()?;
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHO);
+            tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
+            Some((terminal, before))
+        }))
+    }
+}
+
+#[cfg(unix)]
+impl Drop for QuietTerminal {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        if let Some((terminal, before)) = &self.0 {
+            // A terminal that went away needs nothing.
+            let _ = tcsetattr(terminal, OptionalActions::Now, before);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct QuietTerminal;
+
+#[cfg(not(unix))]
+impl QuietTerminal {
+    fn new() -> Self {
+        QuietTerminal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(bytes: &[u8]) -> Option<Vec<u8>> {
+        one_line(bytes, "x").ok().map(|text| text.expose().to_vec())
+    }
+
+    #[test]
+    fn only_the_line_end_is_taken_off() {
+        for (input, secret) in
+            [("a b ", "a b "), (" a\n", " a"), ("a\r\n", "a"), ("\t\n", "\t"), ("", ""), ("\n", ""), ("ü\n", "ü")]
+        {
+            assert_eq!(line(input.as_bytes()), Some(secret.as_bytes().to_vec()), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn several_lines_and_other_bytes_are_refused() {
+        for input in [&b"a\nb"[..], b"a\n\n", b"a\rb", b"\xff"] {
+            assert_eq!(line(input), None, "{input:?}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `stats`: how many Flux objects there are, by kind and state.
+
+use flux_operator::api::kinds::FLUX_KINDS;
+use flux_operator::inspect::collect::{self, Scope};
+use flux_operator::inspect::listing::{Listing, listing};
+use flux_operator::inspect::report::{self, StatsRow};
+
+use crate::get::{Show, place, show};
+use crate::shell::cluster::cli_error;
+use crate::shell::output::OutputArgs;
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{FromArgs, Source};
+
+/// Count Flux objects by kind: running, failing, suspended, storage
+///
+/// Counted live in all namespaces, or in the one of -n; no report is needed.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The whole cluster\n  \
+    flux-operator stats\n\n  \
+    # Kinds with failures\n  \
+    flux-operator stats --filter failing!=0\n\n  \
+    # One namespace, as JSON\n  \
+    flux-operator -n apps stats -o json")]
+pub struct Args {
+    /// Count in all namespaces (the default without -n)
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = shell.global().namespace.clone().filter(|_| !args.all_namespaces);
+        let options = Show {
+            output: &args.output,
+            watch: false,
+            kinds: vec![],
+            namespace: Some(String::new()),
+            single: false,
+            nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
+        };
+        show(shell, &source, options, async || {
+            let rows = match &source {
+                Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
+                Source::Cluster(cluster, _) => {
+                    // Page by page: the objects themselves are never all in memory.
+                    let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
+                    let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
+                    let scope = Scope { namespace: namespace.clone(), selector: None };
+                    let counted = collect::pages::<flux_operator::cluster::ClusterError>(
+                        cluster,
+                        &kinds,
+                        &scope,
+                        |kind, objects| {
+                            let row =
+                                rows.iter_mut().find(|r| r.kind == kind.kind && r.api_version.starts_with(kind.group));
+                            if let Some(row) = row {
+                                objects.iter().for_each(|object| report::count(row, object));
+                            }
+                            Ok(())
+                        },
+                    );
+                    let listed = counted.await.map_err(|e| cli_error(&e))?;
+                    rows.retain(|row| row.running + row.suspended > 0);
+                    let denied = listed.into_iter().find_map(|(_, l)| match l {
+                        collect::Listed::Denied(error) => Some(error),
+                        _ => None,
+                    });
+                    match denied {
+                        Some(error) if rows.is_empty() => return Err(cli_error(&error)),
+                        Some(error) => shell.warn(&format!("some kinds are left out: {}", error.reason)),
+                        None => {}
+                    }
+                    rows
+                }
+            };
+            let listing: Listing = listing(&rows);
+            Ok(listing)
+        })
+        .await
+    })
+}

@@ -1,0 +1,14 @@
+//! The reconcile core against a real control plane: each test gets one of its own, because Flux is installed once per
+//! cluster.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod install;
+mod world;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::run_tests([install::tests()].concat())
+}
