@@ -2,24 +2,24 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::shell::GlobalArgs;
 use crate::apply;
 use crate::build;
 use crate::completion;
 use crate::create;
 use crate::delete;
 use crate::distribution;
+use crate::events;
+use crate::explain;
 use crate::export;
 use crate::generate;
+use crate::get;
 use crate::reconcile;
 use crate::resume;
-use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
-use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
-use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
-use crate::{
-    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
-};
+use crate::stats;
 use crate::suspend;
+use crate::trace;
+use crate::tree;
 use crate::wait;
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes

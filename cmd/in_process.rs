@@ -113,7 +113,9 @@ pub async fn conduct<T>(
 ) -> Result<T, CliError> {
     let (stop, interrupts) = interrupt::channel();
     options.interrupts = interrupts;
-    options.health_timeout = Some(session.deadline.left());
+    // Earlier than the deadline by what it takes to record that the objects did not become ready.
+    let left = session.deadline.left();
+    options.health_timeout = Some(left.saturating_sub((left / 10).min(Duration::from_secs(2))));
     let listener = Listener::new(Progress::new(session.shell, mode), key);
     let result = {
         let mut run = Box::pin(work(&options, &listener));
@@ -182,8 +184,8 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
         return Ok(Exit::Done);
     };
     let exit = match failure {
-        Failure::Unhealthy { .. } => Exit::Unhealthy,
-        Failure::Interrupted(_) => Exit::Interrupted,
+        // A user's interrupt is told before this; what is left is the deadline.
+        Failure::Unhealthy { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
         Failure::Call(error) => cli_error(&error.explained).exit(),
         Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit()),
         Failure::Build(_) | Failure::Prune(_) | Failure::Suspended => Exit::Failed,
