@@ -3,24 +3,6 @@
 use clap::{Parser, Subcommand};
 
 use crate::shell::GlobalArgs;
-use crate::apply;
-use crate::build;
-use crate::completion;
-use crate::create;
-use crate::delete;
-use crate::distribution;
-use crate::events;
-use crate::explain;
-use crate::export;
-use crate::generate;
-use crate::get;
-use crate::reconcile;
-use crate::resume;
-use crate::stats;
-use crate::suspend;
-use crate::trace;
-use crate::tree;
-use crate::wait;
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -45,20 +27,18 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Build(crate::build::Command),
-    Get(get::Command),
+    Get(crate::get::Command),
     #[command(subcommand)]
-    Tree(tree::Command),
-    Trace(trace::Args),
-    Events(events::Args),
-    Stats(stats::Args),
-    #[command(subcommand)]
-    Create(create::Command),
+    Tree(crate::tree::Command),
+    Trace(crate::trace::Args),
+    Events(crate::events::Args),
+    Stats(crate::stats::Args),
     #[command(subcommand)]
     Create(crate::create::Command),
-    Apply(apply::Command),
     #[command(subcommand)]
-    Reconcile(reconcile::Command),
+    Build(crate::build::Command),
+    #[command(subcommand)]
+    Apply(crate::apply::Command),
     #[command(subcommand)]
     Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
@@ -68,11 +48,10 @@ pub enum Command {
     #[command(subcommand)]
     Wait(crate::wait::Command),
     #[command(subcommand)]
-    Export(crate::export::Command),
-    #[command(subcommand)]
     Delete(crate::delete::Command),
-    Delete(delete::Command),
-    Explain(explain::Args),
+    #[command(subcommand)]
+    Export(crate::export::Command),
+    Explain(crate::explain::Args),
     #[command(subcommand)]
     Distribution(crate::distribution::Command),
     Completion(crate::completion::Args),

@@ -21,7 +21,6 @@ pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
-pub use global_args::{Color, DurationArg, GlobalArgs};
 pub use interrupt::{Interruption, interrupted};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use interrupt::Interruption;
