@@ -5,17 +5,20 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::ObjectRef;
+use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::cluster::lease::LeaseError;
 use flux_operator::cluster::requests::CallError;
 use flux_operator::distribution::Distribution;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Attention, TERMINAL_IDENTITY_PREFIX};
 use flux_operator::reconcile::progress::{Action, Stage, Update};
-use flux_operator::reconcile::{Failure, Options, Outcome, ReconcileError};
-use tokio::time::sleep_until;
+use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::{self, Failure, Options, Outcome, Plan, ReconcileError};
+use kube::core::DynamicObject;
+use serde_json::Value;
+use tokio::time::{sleep_until, timeout_at};
 
-use crate::objects::{Session, state_of};
+use crate::objects::{Session, Target, state_of};
 use crate::shell::cluster::cli_error;
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, environment, interrupted};
@@ -45,6 +48,10 @@ pub struct DistributionArgs {
 }
 
 impl DistributionArgs {
+    pub fn is_given(&self) -> bool {
+        self.distribution.is_some() || self.strict
+    }
+
     /// Opens the distribution; says once that an artifact the instance names is not pulled.
     pub fn open(&self, session: &Session<'_>, instance: &FluxInstance) -> Result<Distribution, CliError> {
         if let Some(artifact) = &instance.spec.distribution.artifact {
@@ -161,6 +168,67 @@ pub async fn conduct<T>(
     }
 }
 
+/// Makes a plan, with progress; nothing is written, so an interrupt just ends it.
+pub async fn plan(
+    session: &Session<'_>,
+    instance: &FluxInstance,
+    distribution: &Distribution,
+    options: &Options,
+    mode: ProgressMode,
+) -> Result<Plan, CliError> {
+    let key = ObjectRef::new(
+        "FluxInstance",
+        instance.metadata.namespace.as_deref(),
+        instance.metadata.name.clone().unwrap_or_default(),
+    )
+    .to_string();
+    let listener = Listener::new(Progress::new(session.shell, mode), &key);
+    let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
+    let bounded = session.shell.interruptible(async {
+        match timeout_at(session.deadline.instant(), work).await {
+            Ok(result) => result.map_err(|error| reconcile_error(session, &error, &key)),
+            Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
+        }
+    });
+    let result = bounded.await;
+    listener.clear();
+    result
+}
+
+/// `4 to create, 1 to configure, 27 unchanged, 1 to prune`.
+pub fn plan_counts(plan: &Plan) -> String {
+    let words = [
+        (Step::Create, "to create"),
+        (Step::Configure, "to configure"),
+        (Step::Unchanged, "unchanged"),
+        (Step::Prune, "to prune"),
+        (Step::Skip, "kept from pruning"),
+    ];
+    let counts = words.into_iter().map(|(step, word)| (plan.count(step), word)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") }
+}
+
+/// A failure of the cluster module inside a run.
+pub fn called(error: ClusterError) -> ReconcileError {
+    ReconcileError::Call(CallError { explained: Box::new(error), status: None })
+}
+
+/// The instance as the API server stored it.
+pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, ReconcileError> {
+    serde_json::from_value(object).map_err(|error| {
+        let reason = Reason::Other(error.to_string());
+        let reference = target.reference();
+        called(ClusterError::new(format!("understand {reference}"), Endpoint::default(), reason))
+    })
+}
+
+/// The instance of an object that was read.
+pub fn typed(object: DynamicObject) -> Result<FluxInstance, CliError> {
+    let failed = |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
+    serde_json::to_value(object).and_then(serde_json::from_value).map_err(failed)
+}
+
 /// Prints what came of a run.
 pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str) -> Result<Exit, CliError> {
     for warning in &outcome.warnings {
@@ -249,6 +317,11 @@ struct Seen {
 impl Listener {
     fn new(progress: Progress, key: &str) -> Self {
         Listener { progress: Mutex::new(progress), key: key.to_owned(), state: Mutex::default() }
+    }
+
+    /// Says something beside the progress.
+    pub fn say(&self, text: &str) {
+        lock(&self.progress).say(text);
     }
 
     fn clear(&self) {

@@ -180,6 +180,17 @@ impl Progress {
         }
     }
 
+    /// Says a line of talk above the live lines; progress that is JSON or hidden leaves it out.
+    pub fn say(&self, text: &str) {
+        match &self.renderer {
+            Renderer::Live(all, _) => {
+                let _ = all.println(text);
+            }
+            Renderer::Plain => write_line(text),
+            Renderer::Json | Renderer::Silent => {}
+        }
+    }
+
     /// Says something that happened once, above the live lines.
     pub fn note(&self, key: &str, text: &str) {
         let text = one_line(text);
