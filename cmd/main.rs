@@ -17,6 +17,7 @@ mod events;
 mod export;
 mod generate;
 mod get;
+mod in_process;
 mod manifest;
 mod objects;
 mod reconcile;

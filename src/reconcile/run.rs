@@ -46,7 +46,7 @@ pub struct Options {
     pub concurrency: usize,
     /// Field managers to take over besides the usual ones.
     pub extra_managers: Vec<String>,
-    /// The health check ends at the earlier of this and the instance's `reconcileTimeout`.
+    /// The health check ends at the latest this long after the run began, and after the instance's `reconcileTimeout` anyway.
     pub health_timeout: Option<Duration>,
     /// Patches without effect and images without digests are errors.
     pub strict: bool,
@@ -568,8 +568,8 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         self.began(Stage::Health, ids.len());
-        let timeout = self.options.health_timeout.map_or(self.instance.timeout(), |limit| limit.min(self.instance.timeout()));
-        let deadline = Instant::now() + timeout;
+        let own = Instant::now() + self.instance.timeout();
+        let deadline = self.options.health_timeout.map_or(own, |limit| own.min(self.begun + limit));
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let work = health::wait(cluster, survey, ids, Goal::Healthy, deadline, &options.interrupts, progress);
         let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
