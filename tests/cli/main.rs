@@ -7,7 +7,6 @@ mod create_instance;
 mod explain;
 mod distribution;
 mod build_instance;
-mod distribution;
 mod habits;
 mod install;
 mod support;
