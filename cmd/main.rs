@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod generate;
 mod get;
+mod in_process;
 mod manifest;
 mod objects;
 mod reconcile;

@@ -4,6 +4,8 @@
 mod support;
 
 mod harness;
+mod program;
+mod secrets;
 
 use std::process::ExitCode;
 
@@ -11,5 +13,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests()].concat())
+    support::run_tests([harness::tests(), secrets::tests()].concat())
 }
