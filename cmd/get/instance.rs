@@ -20,8 +20,8 @@ use crate::source::{ScopeArgs, Source, instance_type};
     flux-operator get instance\n\n  \
     # Every instance with its revision and registry\n  \
     flux-operator get instance -A -o wide\n\n  \
-    # Only the Ready condition\n  \
-    flux-operator get instance flux -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")]
+    # Only the revision\n  \
+    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")].status}'")]
 pub struct Args {
     /// Names of instances; all without
     #[arg(add = crate::complete::instances())]
