@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let structured = shell::wants_structured_errors(&arguments);
     let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.disentangled(),
         Err(error) => return shell::usage::report(error, &arguments, structured).into(),
     };
     let shell = Shell::new(&cli.global, structured);

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod harness;
 mod program;
 mod secrets;
@@ -13,5 +14,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests(), secrets::tests()].concat())
+    support::run_tests([harness::tests(), secrets::tests(), access::tests()].concat())
 }
