@@ -20,6 +20,6 @@ pub mod status;
 pub mod survey;
 pub mod takeover;
 
-pub use prepare::prepare;
 pub use plan::Plan;
+pub use prepare::prepare;
 pub use run::{Failure, Options, Outcome, ReconcileError, execute, plan, run};
