@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod api;
 mod harness;
 
 use std::process::ExitCode;
@@ -11,5 +12,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests()].concat())
+    support::run_tests([harness::tests(), api::tests()].concat())
 }
