@@ -4,7 +4,10 @@
 mod support;
 
 mod api;
+mod access;
 mod harness;
+mod program;
+mod secrets;
 
 use std::process::ExitCode;
 
@@ -13,4 +16,5 @@ fn main() -> ExitCode {
         return exit;
     }
     support::run_tests([harness::tests(), api::tests()].concat())
+    support::run_tests([harness::tests(), secrets::tests(), access::tests()].concat())
 }
