@@ -14,6 +14,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -42,6 +43,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -84,6 +86,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -127,6 +130,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -168,6 +172,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -209,6 +214,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -253,6 +259,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -309,6 +316,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -340,6 +348,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -372,6 +381,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -404,6 +414,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -436,6 +447,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -490,6 +502,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -538,6 +551,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -579,6 +593,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -589,6 +604,140 @@ module completions {
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why something is not ready
+  export extern "flux-operator why" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why instance" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help help" [
+  ]
+
+  def "nu-complete flux-operator check color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Check the cluster and the installation
+  export extern "flux-operator check" [
+    --pre                     # Only what an installation needs beforehand
+    --short                   # One line with the sums and the problems
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator check color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator version color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator version" [
+    --client                  # Show only the version of this program, without asking the cluster
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator version color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -606,6 +755,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -704,6 +854,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -731,6 +882,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -775,6 +927,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -820,6 +973,7 @@ module completions {
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -867,6 +1021,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -912,6 +1067,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -957,6 +1113,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1003,6 +1160,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1046,6 +1204,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1090,6 +1249,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1206,6 +1366,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1243,6 +1404,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1282,6 +1444,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1314,7 +1477,12 @@ module completions {
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply instance" [
     --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
@@ -1326,6 +1494,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1365,6 +1534,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1397,6 +1567,10 @@ module completions {
   # Reconcile a FluxInstance now
   export extern "flux-operator reconcile instance" [
     --force                   # Also migrate all Flux resources to their latest API version
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
@@ -1408,6 +1582,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1452,6 +1627,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1494,6 +1670,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1541,6 +1718,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1573,6 +1751,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1606,6 +1785,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1650,6 +1830,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1692,6 +1873,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1735,6 +1917,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1779,6 +1962,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1816,6 +2000,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1854,6 +2039,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1898,6 +2084,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1942,6 +2129,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1982,6 +2170,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2014,6 +2203,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2047,6 +2237,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2061,6 +2252,40 @@ module completions {
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
+  def "nu-complete flux-operator export report output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export report color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export report" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export report color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator export help" [
   ]
@@ -2071,6 +2296,10 @@ module completions {
 
   # Print Flux resources without what the cluster added
   export extern "flux-operator export help resource" [
+  ]
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export help report" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2098,6 +2327,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2126,6 +2356,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2159,6 +2390,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2198,6 +2430,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2227,6 +2460,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2279,6 +2513,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2307,6 +2542,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2334,6 +2570,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2362,6 +2599,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2390,6 +2628,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2482,6 +2721,22 @@ module completions {
 
   # Count Flux objects by kind: running, failing, suspended, storage
   export extern "flux-operator help stats" [
+  ]
+
+  # Explain why something is not ready
+  export extern "flux-operator help why" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator help why instance" [
+  ]
+
+  # Check the cluster and the installation
+  export extern "flux-operator help check" [
+  ]
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator help version" [
   ]
 
   # Create secrets and manifests from flags
@@ -2614,6 +2869,10 @@ module completions {
 
   # Print Flux resources without what the cluster added
   export extern "flux-operator help export resource" [
+  ]
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator help export report" [
   ]
 
   # Explain a kind or one of its fields
