@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod api;
 mod access;
 mod harness;
 mod program;
@@ -14,5 +15,6 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
+    support::run_tests([harness::tests(), api::tests()].concat())
     support::run_tests([harness::tests(), secrets::tests(), access::tests()].concat())
 }
