@@ -47,6 +47,10 @@ pub enum Command {
     Events(crate::events::Args),
     Stats(crate::stats::Args),
     #[command(subcommand)]
+    Why(crate::why::Command),
+    Check(crate::check::Args),
+    Version(crate::version::Args),
+    #[command(subcommand)]
     Create(crate::create::Command),
     #[command(subcommand)]
     Build(crate::build::Command),

@@ -6,17 +6,19 @@ use clap::{CommandFactory, Parser};
 
 mod apply;
 mod build;
+mod check;
 mod cli;
 mod complete;
 mod completion;
 mod create;
 mod delete;
-mod explain;
 mod distribution;
 mod events;
+mod explain;
 mod export;
 mod generate;
 mod get;
+mod in_process;
 mod manifest;
 mod objects;
 mod reconcile;
@@ -27,8 +29,10 @@ mod stats;
 mod suspend;
 mod trace;
 mod tree;
+mod version;
 mod wait;
 mod watch;
+mod why;
 
 use cli::{Cli, Command};
 use shell::{CliError, Exit, Shell};
@@ -56,6 +60,9 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Tree(command) => tree::run(&command, shell),
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
+        Command::Why(command) => why::run(&command, shell),
+        Command::Check(args) => check::run(&args, shell),
+        Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
