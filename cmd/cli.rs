@@ -24,6 +24,19 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Undoes what a flag of one command did to the global flag of the same name.
+    ///
+    /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
+    /// the API server is `--kube-server`.
+    pub fn disentangled(mut self) -> Self {
+        if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
+            self.global.server = None;
+        }
+        self
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
@@ -33,6 +46,10 @@ pub enum Command {
     Trace(crate::trace::Args),
     Events(crate::events::Args),
     Stats(crate::stats::Args),
+    #[command(subcommand)]
+    Why(crate::why::Command),
+    Check(crate::check::Args),
+    Version(crate::version::Args),
     #[command(subcommand)]
     Create(crate::create::Command),
     #[command(subcommand)]
