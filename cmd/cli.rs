@@ -54,6 +54,8 @@ pub enum Command {
     Create(crate::create::Command),
     #[command(subcommand)]
     Build(crate::build::Command),
+    #[command(subcommand, visible_alias = "diff")]
+    Plan(crate::plan::Command),
     #[command(subcommand)]
     Apply(crate::apply::Command),
     #[command(subcommand)]

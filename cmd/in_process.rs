@@ -24,7 +24,7 @@ use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, environment, interrupted};
 
 /// The flags of every command that can do the operator's work here.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct InProcessArgs {
     /// Do the operator's work in this process, without an operator in the
     /// cluster
@@ -366,8 +366,13 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             Update::WaitingForLease { holder } => {
                 progress.set(&self.key, State::Waiting, &format!("waiting for the lease that {holder} holds"));
             }
-            Update::Waiting { object, health, message } => progress.set(&object, state_of(health), &message),
-            Update::Ready { object } => progress.set(&object, State::Done, "ready"),
+            // Definitions, namespaces and roles take a moment each: a line for each of them would hide the controllers.
+            Update::Waiting { object, .. } if !has_own_line(&object) => {
+                progress.redraw(&self.key, &format!("waiting for {object}"));
+            }
+            Update::Ready { object } if !has_own_line(&object) => {}
+            Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
+            Update::Ready { object } => progress.set(short(&object), State::Done, "ready"),
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }
@@ -380,6 +385,18 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.set(&self.key, state, &message);
             }
         }
+    }
+}
+
+fn has_own_line(object: &str) -> bool {
+    !["CustomResourceDefinition/", "Namespace/", "ClusterRole/"].iter().any(|kind| object.starts_with(kind))
+}
+
+/// Controllers are known by their names.
+fn short(object: &str) -> &str {
+    match object.strip_prefix("Deployment/") {
+        Some(rest) => rest.rsplit('/').next().unwrap_or(rest),
+        None => object,
     }
 }
 

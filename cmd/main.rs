@@ -21,6 +21,7 @@ mod get;
 mod in_process;
 mod manifest;
 mod objects;
+mod plan;
 mod reconcile;
 mod resume;
 mod shell;
@@ -64,6 +65,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),

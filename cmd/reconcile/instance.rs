@@ -90,6 +90,9 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
     if let Some(one) = sent.into_iter().next() {
         instance = in_process::typed(one.object)?;
     }
+    if !args.wait.wait {
+        instance.spec.wait = Some(false);
+    }
     let key = reference.to_string();
     let again = format!("{without} --in-process");
     let cluster = &session.cluster;

@@ -4,11 +4,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod drift;
 mod install;
 mod world;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::run_tests([install::tests()].concat())
+    support::run_tests([install::tests(), drift::tests()].concat())
 }
