@@ -55,7 +55,6 @@ pub enum Command {
     #[command(subcommand)]
     Build(crate::build::Command),
     #[command(subcommand, visible_alias = "diff")]
-    #[command(subcommand)]
     Plan(crate::plan::Command),
     #[command(subcommand)]
     Apply(crate::apply::Command),

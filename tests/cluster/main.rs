@@ -15,6 +15,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests(), api::tests()].concat())
-    support::run_tests([harness::tests(), secrets::tests(), access::tests()].concat())
+    support::run_tests([harness::tests(), api::tests(), secrets::tests(), access::tests()].concat())
 }
