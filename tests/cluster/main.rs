@@ -4,6 +4,7 @@
 mod support;
 
 mod access;
+mod canary;
 mod harness;
 mod program;
 mod secrets;
@@ -14,5 +15,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests(), secrets::tests(), access::tests()].concat())
+    support::run_tests([harness::tests(), secrets::tests(), access::tests(), canary::tests()].concat())
 }
