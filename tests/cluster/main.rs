@@ -5,6 +5,7 @@ mod support;
 
 mod api;
 mod access;
+mod canary;
 mod harness;
 mod program;
 mod secrets;
@@ -16,4 +17,5 @@ fn main() -> ExitCode {
         return exit;
     }
     support::run_tests([harness::tests(), api::tests(), secrets::tests(), access::tests()].concat())
+    support::run_tests([harness::tests(), secrets::tests(), access::tests(), canary::tests()].concat())
 }
