@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::cluster::lease::LeaseError;
 use flux_operator::cluster::requests::CallError;
+use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::distribution::Distribution;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Attention, TERMINAL_IDENTITY_PREFIX};
-use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::{self, Failure, Options, Outcome, Plan, ReconcileError};
 use kube::core::DynamicObject;
 use serde_json::Value;
@@ -134,7 +134,11 @@ pub async fn conduct<T>(
         match stopped {
             Ok(result) => Ok(result),
             Err(by_user) => {
-                let why = if by_user { "interrupted".to_owned() } else { format!("the time-out of {}", session.deadline.length()) };
+                let why = if by_user {
+                    "interrupted".to_owned()
+                } else {
+                    format!("the time-out of {}", session.deadline.length())
+                };
                 stop.send_replace(Some(Interrupt::Stop(why)));
                 // The run writes its status and gives the lease back; a second Ctrl-C does not wait for that.
                 let ended = tokio::select! {
@@ -225,7 +229,8 @@ pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, ReconcileE
 
 /// The instance of an object that was read.
 pub fn typed(object: DynamicObject) -> Result<FluxInstance, CliError> {
-    let failed = |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
+    let failed =
+        |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
     serde_json::to_value(object).and_then(serde_json::from_value).map_err(failed)
 }
 
@@ -287,7 +292,8 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, key: &str)
         }
         ReconcileError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit());
-            let told = CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
+            let told =
+                CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
             errors.iter().flat_map(|e| e.source.explained.hints()).take(1).fold(told, CliError::hint)
         }

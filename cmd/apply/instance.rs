@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
-use flux_operator::reconcile::{self, prepare};
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
+use flux_operator::reconcile::{self, prepare};
 use flux_operator::yaml;
 use serde_json::Value;
 
@@ -102,12 +102,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Applies the object and does the operator's work in this process.
-async fn here(
-    session: &Session<'_>,
-    args: &Args,
-    instance: &FluxInstance,
-    written: &Value,
-) -> Result<Exit, CliError> {
+async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, written: &Value) -> Result<Exit, CliError> {
     let shell = session.shell;
     let target = target(instance);
     let place = session.place(&target.reference());
