@@ -114,6 +114,7 @@ pub async fn conduct<T>(
     session: &Session<'_>,
     mode: ProgressMode,
     mut options: Options,
+    verb: &str,
     key: &str,
     again: &str,
     work: impl AsyncFnOnce(&Options, &Listener) -> Result<T, ReconcileError>,
@@ -155,12 +156,12 @@ pub async fn conduct<T>(
     };
     listener.clear();
     match result {
-        Ok(result) => result.map_err(|error| reconcile_error(session, &error, key)),
+        Ok(result) => result.map_err(|error| reconcile_error(session, &error, verb, key)),
         Err((by_user, ended)) => {
             if let Some(Err(error)) = ended
                 && !by_user
             {
-                return Err(reconcile_error(session, &error, key));
+                return Err(reconcile_error(session, &error, verb, key));
             }
             let (exit, message) = if by_user {
                 (Exit::Interrupted, format!("interrupted: {}", listener.done_so_far()))
@@ -190,7 +191,7 @@ pub async fn plan(
     let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
     let bounded = session.shell.interruptible(async {
         match timeout_at(session.deadline.instant(), work).await {
-            Ok(result) => result.map_err(|error| reconcile_error(session, &error, &key)),
+            Ok(result) => result.map_err(|error| reconcile_error(session, &error, "plan", &key)),
             Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
         }
     });
@@ -277,8 +278,8 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
 }
 
 /// Puts the errors of the core into the words and exit codes of the command line.
-pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, key: &str) -> CliError {
-    let failed = || CliError::failed(format!("cannot reconcile {key}")).caused_by(error).object(key);
+pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
+    let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
     match error {
         ReconcileError::Call(call) => call_error(call),
         ReconcileError::Lease { source: LeaseError::Call(call), .. } => call_error(call),

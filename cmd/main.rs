@@ -31,6 +31,7 @@ mod suspend;
 mod trace;
 mod tree;
 mod version;
+mod uninstall;
 mod wait;
 mod watch;
 mod why;
@@ -72,6 +73,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
+        Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),

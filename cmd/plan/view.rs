@@ -67,14 +67,18 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
         };
         text.push_str(&format!("\nNo longer served: {} {}{stored}\n", removed.definition, removed.versions.join(", ")));
     }
-    let from = plan.previous_revision.as_deref().unwrap_or("nothing");
-    text.push_str(&format!("\nRevision: {from} -> {}\nPlan: {}\n", plan.revision, plan_counts(plan)));
+    let revision = match plan.previous_revision.as_deref() {
+        Some(same) if same == plan.revision => same.to_owned(),
+        from => format!("{} -> {}", from.unwrap_or("nothing"), plan.revision),
+    };
+    text.push_str(&format!("\nRevision: {revision}\nPlan: {}\n", plan_counts(plan)));
     text
 }
 
 /// An empty cell is what a continued row shows.
 fn row(action: &str, object: &str, fields: &str) -> Vec<Cell> {
-    vec![Cell::Text(action.to_owned()), Cell::Text(object.to_owned()), Cell::message(fields)]
+    let blank = |text: &str| if text.is_empty() { " ".to_owned() } else { text.to_owned() };
+    vec![Cell::Text(blank(action)), Cell::Text(blank(object)), Cell::message(&blank(fields))]
 }
 
 fn details(object: &PlannedObject, now: Timestamp) -> Vec<String> {
@@ -108,7 +112,9 @@ fn field(change: &FieldChange, secret: bool, now: Timestamp) -> String {
 }
 
 fn is_secret_path(path: &str) -> bool {
-    SECRET_FIELDS.iter().any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
+    SECRET_FIELDS
+        .iter()
+        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
 }
 
 /// The plan as JSON, without the values of secrets.
@@ -197,7 +203,9 @@ fn named(object: &Value) -> Value {
     if let Some(fields) = whole.as_object_mut() {
         let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
         for key in ["name", "namespace"] {
-            if let (Some(metadata), Some(value)) = (metadata.as_object_mut(), object.pointer(&format!("/metadata/{key}"))) {
+            if let (Some(metadata), Some(value)) =
+                (metadata.as_object_mut(), object.pointer(&format!("/metadata/{key}")))
+            {
                 metadata.insert(key.to_owned(), value.clone());
             }
         }

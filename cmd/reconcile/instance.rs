@@ -103,6 +103,7 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
     let work = async |options: &Options, listener: &Listener| {
         reconcile::run(cluster, &instance, &distribution, options, listener).await
     };
-    let outcome = in_process::conduct(session, args.progress.progress, options, &key, &again, work).await?;
+    let outcome =
+        in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
     conclude(session, &key, &outcome, &session.look_at(target))
 }
