@@ -260,7 +260,11 @@ async fn renew(
             }
             Ok(Err(error)) if error.is_conflict() || error.is_not_found() => match cluster.read_lease(&namespace).await
             {
-                Ok(Some(now)) if verdict(&now, &options.identity) == Verdict::Ours => *lease = now,
+                // An earlier renewal was stored although its answer came too late.
+                Ok(Some(now)) if verdict(&now, &options.identity) == Verdict::Ours => {
+                    *lease = now;
+                    renewed = Instant::now();
+                }
                 Ok(_) => break,
                 Err(_) => {}
             },
