@@ -2,25 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::apply;
-use crate::build;
-use crate::completion;
-use crate::create;
-use crate::delete;
-use crate::distribution;
-use crate::export;
-use crate::generate;
-use crate::reconcile;
-use crate::resume;
 use crate::shell::GlobalArgs;
-use crate::{completion, create, delete, explain, export, generate, reconcile, resume, suspend, wait};
-use crate::{completion, create, delete, distribution, export, generate, reconcile, resume, suspend, wait};
-use crate::{build, completion, create, delete, export, generate, reconcile, resume, suspend, wait};
-use crate::{
-    completion, create, delete, events, export, generate, get, reconcile, resume, stats, suspend, trace, tree, wait,
-};
-use crate::suspend;
-use crate::wait;
 
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
@@ -42,23 +24,40 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Undoes what a flag of one command did to the global flag of the same name.
+    ///
+    /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
+    /// the API server is `--kube-server`.
+    pub fn disentangled(mut self) -> Self {
+        if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
+            self.global.server = None;
+        }
+        self
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Build(crate::build::Command),
-    Get(get::Command),
+    Get(crate::get::Command),
     #[command(subcommand)]
-    Tree(tree::Command),
-    Trace(trace::Args),
-    Events(events::Args),
-    Stats(stats::Args),
+    Tree(crate::tree::Command),
+    Trace(crate::trace::Args),
+    Events(crate::events::Args),
+    Stats(crate::stats::Args),
     #[command(subcommand)]
-    Create(create::Command),
+    Why(crate::why::Command),
+    Check(crate::check::Args),
+    Version(crate::version::Args),
     #[command(subcommand)]
     Create(crate::create::Command),
-    Apply(apply::Command),
     #[command(subcommand)]
-    Reconcile(reconcile::Command),
+    Build(crate::build::Command),
+    #[command(subcommand, visible_alias = "diff")]
+    Plan(crate::plan::Command),
+    #[command(subcommand)]
+    Apply(crate::apply::Command),
     #[command(subcommand)]
     Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
@@ -68,11 +67,10 @@ pub enum Command {
     #[command(subcommand)]
     Wait(crate::wait::Command),
     #[command(subcommand)]
-    Export(crate::export::Command),
-    #[command(subcommand)]
     Delete(crate::delete::Command),
-    Delete(delete::Command),
-    Explain(explain::Args),
+    #[command(subcommand)]
+    Export(crate::export::Command),
+    Explain(crate::explain::Args),
     #[command(subcommand)]
     Distribution(crate::distribution::Command),
     Completion(crate::completion::Args),

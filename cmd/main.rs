@@ -6,19 +6,22 @@ use clap::{CommandFactory, Parser};
 
 mod apply;
 mod build;
+mod check;
 mod cli;
 mod complete;
 mod completion;
 mod create;
 mod delete;
-mod explain;
 mod distribution;
 mod events;
+mod explain;
 mod export;
 mod generate;
 mod get;
+mod in_process;
 mod manifest;
 mod objects;
+mod plan;
 mod reconcile;
 mod resume;
 mod shell;
@@ -27,8 +30,10 @@ mod stats;
 mod suspend;
 mod trace;
 mod tree;
+mod version;
 mod wait;
 mod watch;
+mod why;
 
 use cli::{Cli, Command};
 use shell::{CliError, Exit, Shell};
@@ -38,7 +43,7 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let structured = shell::wants_structured_errors(&arguments);
     let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.disentangled(),
         Err(error) => return shell::usage::report(error, &arguments, structured).into(),
     };
     let shell = Shell::new(&cli.global, structured);
@@ -56,7 +61,11 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Tree(command) => tree::run(&command, shell),
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
+        Command::Why(command) => why::run(&command, shell),
+        Command::Check(args) => check::run(&args, shell),
+        Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),

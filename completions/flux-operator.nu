@@ -14,6 +14,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -28,12 +29,12 @@ module completions {
     --version(-V)             # Print version
   ]
 
-  def "nu-complete flux-operator build color" [] {
+  def "nu-complete flux-operator get color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Build objects offline, exactly as a reconcile would apply them
-  export extern "flux-operator build" [
+  # Show lists: instances, components, history, inventory, Flux resources
+  export extern "flux-operator get" [
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -42,6 +43,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -51,26 +53,31 @@ module completions {
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator build color" # When to use colour
+    --color: string@"nu-complete flux-operator get color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
-  def "nu-complete flux-operator build instance output" [] {
-    [ "yaml" "json" "name" "images" ]
+  def "nu-complete flux-operator get instance ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
   }
 
-  def "nu-complete flux-operator build instance color" [] {
+  def "nu-complete flux-operator get instance color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Print the objects of a FluxInstance, offline
-  export extern "flux-operator build instance" [
-    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
-    --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
-    --revision                # Print only the revision: version and digest of the objects
-    --explain-patches         # Print what each patch of the spec matches and changes
-    --strict                  # Fail on patches without effect and on images without digest
-    --distribution: path      # Flux manifests to build from instead of the embedded ones
+  # Show FluxInstances
+  export extern "flux-operator get instance" [
+    --all-namespaces(-A)      # List objects of all namespaces
+    --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get instance ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -79,6 +86,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -88,27 +96,656 @@ module completions {
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator build instance color" # When to use colour
+    --color: string@"nu-complete flux-operator get instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...names: string          # Names of instances; all without
+  ]
+
+  def "nu-complete flux-operator get components ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get components color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the controllers of an installation
+  export extern "flux-operator get components" [
+    --all-namespaces(-A)      # List objects of all namespaces
+    --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get components ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get components color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...names: string          # Names of controllers; all without
+  ]
+
+  def "nu-complete flux-operator get history ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get history color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an instance reconciled, newest first
+  export extern "flux-operator get history" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get history ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get history color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator get inventory ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get inventory color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an instance applied, its health and its drift
+  export extern "flux-operator get inventory" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get inventory ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get inventory color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator get resources ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get resources color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show Flux objects of all kinds, or of some
+  export extern "flux-operator get resources" [
+    --kind: string            # Kinds to list, repeatable or with commas
+    --all-namespaces(-A)      # List objects of all namespaces
+    --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get resources ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get resources color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator get help" [
+  ]
+
+  # Show FluxInstances
+  export extern "flux-operator get help instance" [
+  ]
+
+  # Show the controllers of an installation
+  export extern "flux-operator get help components" [
+  ]
+
+  # Show what an instance reconciled, newest first
+  export extern "flux-operator get help history" [
+  ]
+
+  # Show what an instance applied, its health and its drift
+  export extern "flux-operator get help inventory" [
+  ]
+
+  # Show Flux objects of all kinds, or of some
+  export extern "flux-operator get help resources" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator get help help" [
+  ]
+
+  def "nu-complete flux-operator tree color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an object consists of, down to the pods
+  export extern "flux-operator tree" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator build help" [
+  def "nu-complete flux-operator tree instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show an instance: stages, objects, pods, and what the sync brought
+  export extern "flux-operator tree instance" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
   ]
 
-  # Print the objects of a FluxInstance, offline
-  export extern "flux-operator build help instance" [
+  def "nu-complete flux-operator tree kustomization color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree kustomization" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the object
+  ]
+
+  def "nu-complete flux-operator tree helmrelease color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree helmrelease" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the object
+  ]
+
+  def "nu-complete flux-operator tree resourceset color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree resourceset" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the object
   ]
 
   # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator build help help" [
+  export extern "flux-operator tree help" [
+  ]
+
+  # Show an instance: stages, objects, pods, and what the sync brought
+  export extern "flux-operator tree help instance" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree help kustomization" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree help helmrelease" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator tree help resourceset" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator tree help help" [
+  ]
+
+  def "nu-complete flux-operator trace color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what manages an object and where its content comes from
+  export extern "flux-operator trace" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator trace color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, or KIND NAME
+  ]
+
+  def "nu-complete flux-operator events types" [] {
+    [ "Normal" "Warning" ]
+  }
+
+  def "nu-complete flux-operator events ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator events color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what happened to Flux objects, oldest first
+  export extern "flux-operator events" [
+    --for: string             # The same as the argument, as flux spells it
+    --types: string@"nu-complete flux-operator events types" # Keep events of these types: Normal, Warning
+    --all-namespaces(-A)      # Show events of all namespaces
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator events ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show new events
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator events color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    resource?: string         # KIND or KIND/NAME; all Flux kinds without
+  ]
+
+  def "nu-complete flux-operator stats ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator stats color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Count Flux objects by kind: running, failing, suspended, storage
+  export extern "flux-operator stats" [
+    --all-namespaces(-A)      # Count in all namespaces (the default without -n)
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator stats color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why something is not ready
+  export extern "flux-operator why" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why instance" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help help" [
+  ]
+
+  def "nu-complete flux-operator check color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Check the cluster and the installation
+  export extern "flux-operator check" [
+    --pre                     # Only what an installation needs beforehand
+    --short                   # One line with the sums and the problems
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator check color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator version color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator version" [
+    --client                  # Show only the version of this program, without asking the cluster
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator version color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
   ]
 
   def "nu-complete flux-operator create color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Create manifests from flags
+  # Create secrets and manifests from flags
   export extern "flux-operator create" [
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -118,6 +755,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -216,6 +854,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -229,6 +868,442 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator create secret color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create the secrets Flux needs
+  export extern "flux-operator create secret" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator create secret basic-auth dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret basic-auth color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with a user name and a password
+  export extern "flux-operator create secret basic-auth" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret basic-auth dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --username: string        # User name
+    --password: string        # Password; visible to other users of this machine
+    --password-stdin          # Read the password from standard input: one line, spaces kept
+    --password-file: path     # Read the password from a file of one line
+    --password-env: string    # Read the password from the environment variable NAME
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret basic-auth color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret registry dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret registry color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with the credentials of a container registry
+  export extern "flux-operator create secret registry" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret registry dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --server: string          # Registry as HOST or HOST:PORT
+    --username: string        # User name
+    --password: string        # Password; visible to other users of this machine
+    --password-stdin          # Read the password from standard input: one line, spaces kept
+    --password-file: path     # Read the password from a file of one line
+    --password-env: string    # Read the password from the environment variable NAME
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret registry color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret ssh dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret ssh color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with an SSH key and the host keys to trust
+  export extern "flux-operator create secret ssh" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret ssh dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --private-key-file: path  # Private key
+    --public-key-file: path   # Public key that belongs to it
+    --knownhosts-file: path   # Host keys to trust, as ssh-keyscan prints them
+    --password: string        # Password; visible to other users of this machine
+    --password-stdin          # Read the password from standard input: one line, spaces kept
+    --password-file: path     # Read the password from a file of one line
+    --password-env: string    # Read the password from the environment variable NAME
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret ssh color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret githubapp dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret githubapp color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with the key of a GitHub App
+  export extern "flux-operator create secret githubapp" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret githubapp dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --app-id: string          # Number of the app
+    --app-installation-owner: string # Organisation or user the app is installed in
+    --app-installation-id: string # Number of the installation
+    --app-private-key-file: path # Private key of the app, in PEM
+    --app-base-url: string    # API of a GitHub Enterprise server
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret githubapp color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret bucket dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret bucket color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with the keys of an S3-compatible bucket
+  export extern "flux-operator create secret bucket" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret bucket dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --accesskey: string       # Access key
+    --secretkey: string       # Secret key; visible to other users of this machine
+    --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
+    --secretkey-file: path    # Read the secret key from a file of one line
+    --secretkey-env: string   # Read the secret key from the environment variable NAME
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret bucket color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret proxy dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret proxy color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with the address of an HTTP proxy
+  export extern "flux-operator create secret proxy" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret proxy dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --address: string         # Address as http://HOST:PORT
+    --username: string        # User name
+    --password: string        # Password; visible to other users of this machine
+    --password-stdin          # Read the password from standard input: one line, spaces kept
+    --password-file: path     # Read the password from a file of one line
+    --password-env: string    # Read the password from the environment variable NAME
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret proxy color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret tls dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret tls color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with a certificate and key, a certificate authority, or all
+  export extern "flux-operator create secret tls" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret tls dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --tls-crt-file: path      # Client certificate, in PEM
+    --tls-key-file: path      # Private key of the client certificate, in PEM
+    --ca-crt-file: path       # Certificate authority of the server, in PEM
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret tls color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  def "nu-complete flux-operator create secret sops dry_run" [] {
+    [ "none" "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create secret sops color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Create a Secret with the keys that decrypt what SOPS encrypted
+  export extern "flux-operator create secret sops" [
+    --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
+    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
+    --immutable               # Let nobody change the data afterwards
+    --export                  # Print the Secret as YAML instead of writing it; needs no cluster
+    --dry-run: string@"nu-complete flux-operator create secret sops dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
+    --replace                 # Delete and create again a Secret that is immutable or of another type
+    --force-conflicts         # Take over fields that another field manager owns
+    --skip-checks             # Write the credentials even if they look wrong
+    --age-key-file: path      # Files with age identities, repeatable or separated by commas
+    --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
+    --age-key-stdin           # Read age identities from standard input
+    --gpg-key-stdin           # Read an armoured GPG private key from standard input
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator create secret sops color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the Secret
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator create secret help" [
+  ]
+
+  # Create a Secret with a user name and a password
+  export extern "flux-operator create secret help basic-auth" [
+  ]
+
+  # Create a Secret with the credentials of a container registry
+  export extern "flux-operator create secret help registry" [
+  ]
+
+  # Create a Secret with an SSH key and the host keys to trust
+  export extern "flux-operator create secret help ssh" [
+  ]
+
+  # Create a Secret with the key of a GitHub App
+  export extern "flux-operator create secret help githubapp" [
+  ]
+
+  # Create a Secret with the keys of an S3-compatible bucket
+  export extern "flux-operator create secret help bucket" [
+  ]
+
+  # Create a Secret with the address of an HTTP proxy
+  export extern "flux-operator create secret help proxy" [
+  ]
+
+  # Create a Secret with a certificate and key, a certificate authority, or all
+  export extern "flux-operator create secret help tls" [
+  ]
+
+  # Create a Secret with the keys that decrypt what SOPS encrypted
+  export extern "flux-operator create secret help sops" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator create secret help help" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator create help" [
   ]
@@ -237,8 +1312,212 @@ module completions {
   export extern "flux-operator create help instance" [
   ]
 
+  # Create the secrets Flux needs
+  export extern "flux-operator create help secret" [
+  ]
+
+  # Create a Secret with a user name and a password
+  export extern "flux-operator create help secret basic-auth" [
+  ]
+
+  # Create a Secret with the credentials of a container registry
+  export extern "flux-operator create help secret registry" [
+  ]
+
+  # Create a Secret with an SSH key and the host keys to trust
+  export extern "flux-operator create help secret ssh" [
+  ]
+
+  # Create a Secret with the key of a GitHub App
+  export extern "flux-operator create help secret githubapp" [
+  ]
+
+  # Create a Secret with the keys of an S3-compatible bucket
+  export extern "flux-operator create help secret bucket" [
+  ]
+
+  # Create a Secret with the address of an HTTP proxy
+  export extern "flux-operator create help secret proxy" [
+  ]
+
+  # Create a Secret with a certificate and key, a certificate authority, or all
+  export extern "flux-operator create help secret tls" [
+  ]
+
+  # Create a Secret with the keys that decrypt what SOPS encrypted
+  export extern "flux-operator create help secret sops" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator create help help" [
+  ]
+
+  def "nu-complete flux-operator build color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Build objects offline, exactly as a reconcile would apply them
+  export extern "flux-operator build" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator build instance output" [] {
+    [ "yaml" "json" "name" "images" ]
+  }
+
+  def "nu-complete flux-operator build instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build instance" [
+    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
+    --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
+    --revision                # Print only the revision: version and digest of the objects
+    --explain-patches         # Print what each patch of the spec matches and changes
+    --strict                  # Fail on patches without effect and on images without digest
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help" [
+  ]
+
+  # Print the objects of a FluxInstance, offline
+  export extern "flux-operator build help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator build help help" [
+  ]
+
+  def "nu-complete flux-operator apply color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Apply objects and wait for what comes of them
+  export extern "flux-operator apply" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator apply color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator apply instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator apply instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator apply instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator apply instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Apply a FluxInstance and wait until it is ready
+  export extern "flux-operator apply instance" [
+    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
+    --force-conflicts         # Take fields over that another manager set to other values
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
+    --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator apply instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator apply help" [
+  ]
+
+  # Apply a FluxInstance and wait until it is ready
+  export extern "flux-operator apply help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator apply help help" [
   ]
 
   def "nu-complete flux-operator reconcile color" [] {
@@ -255,6 +1534,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -287,6 +1567,10 @@ module completions {
   # Reconcile a FluxInstance now
   export extern "flux-operator reconcile instance" [
     --force                   # Also migrate all Flux resources to their latest API version
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
@@ -298,6 +1582,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -342,6 +1627,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -384,6 +1670,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -431,6 +1718,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -463,6 +1751,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -496,6 +1785,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -540,6 +1830,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -582,6 +1873,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -625,6 +1917,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -669,6 +1962,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -706,6 +2000,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -744,6 +2039,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -774,115 +2070,6 @@ module completions {
   export extern "flux-operator wait help help" [
   ]
 
-  def "nu-complete flux-operator export color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print objects without what the cluster added
-  export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator export instance output" [] {
-    [ "yaml" "json" ]
-  }
-
-  def "nu-complete flux-operator export instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print a FluxInstance without what the cluster added
-  export extern "flux-operator export instance" [
-    --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator export resource output" [] {
-    [ "yaml" "json" ]
-  }
-
-  def "nu-complete flux-operator export resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print Flux resources without what the cluster added
-  export extern "flux-operator export resource" [
-    --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export resource color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator export help" [
-  ]
-
-  # Print a FluxInstance without what the cluster added
-  export extern "flux-operator export help instance" [
-  ]
-
-  # Print Flux resources without what the cluster added
-  export extern "flux-operator export help resource" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator export help help" [
-  ]
-
   def "nu-complete flux-operator delete color" [] {
     [ "auto" "always" "never" ]
   }
@@ -897,6 +2084,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -941,6 +2129,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -967,6 +2156,156 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
+  def "nu-complete flux-operator export color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print objects without what the cluster added
+  export extern "flux-operator export" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator export instance output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print a FluxInstance without what the cluster added
+  export extern "flux-operator export instance" [
+    --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator export resource output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print Flux resources without what the cluster added
+  export extern "flux-operator export resource" [
+    --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
+  def "nu-complete flux-operator export report output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export report color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export report" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export report color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator export help" [
+  ]
+
+  # Print a FluxInstance without what the cluster added
+  export extern "flux-operator export help instance" [
+  ]
+
+  # Print Flux resources without what the cluster added
+  export extern "flux-operator export help resource" [
+  ]
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export help report" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator export help help" [
+  ]
+
   def "nu-complete flux-operator explain output" [] {
     [ "text" "json" "yaml" ]
   }
@@ -988,6 +2327,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1000,6 +2340,159 @@ module completions {
     --color: string@"nu-complete flux-operator explain color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     field: string             # Kind, and the path of a field in it; any case, plural or short name
+  ]
+
+  def "nu-complete flux-operator distribution color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show and export the Flux versions that can be installed
+  export extern "flux-operator distribution" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution versions color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator distribution versions" [
+    --version: string         # Only versions in this range, for example 2.8.x or >=2.7
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution images variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator distribution images color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # List the container images of a Flux version
+  export extern "flux-operator distribution images" [
+    --version: string         # Version or range; its newest version is taken
+    --registry: string        # Registry the images are pulled from
+    --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution images color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution export color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator distribution export" [
+    --version: string         # Version or range; its newest version is written
+    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution export color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path           # Folder to write to; created if it is missing
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator distribution help" [
+  ]
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator distribution help versions" [
+  ]
+
+  # List the container images of a Flux version
+  export extern "flux-operator distribution help images" [
+  ]
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator distribution help export" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator distribution help help" [
   ]
 
   def "nu-complete flux-operator completion shell" [] {
@@ -1020,6 +2513,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1048,6 +2542,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1075,6 +2570,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1103,6 +2599,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1131,6 +2628,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1169,6 +2667,122 @@ module completions {
   export extern "flux-operator help" [
   ]
 
+  # Show lists: instances, components, history, inventory, Flux resources
+  export extern "flux-operator help get" [
+  ]
+
+  # Show FluxInstances
+  export extern "flux-operator help get instance" [
+  ]
+
+  # Show the controllers of an installation
+  export extern "flux-operator help get components" [
+  ]
+
+  # Show what an instance reconciled, newest first
+  export extern "flux-operator help get history" [
+  ]
+
+  # Show what an instance applied, its health and its drift
+  export extern "flux-operator help get inventory" [
+  ]
+
+  # Show Flux objects of all kinds, or of some
+  export extern "flux-operator help get resources" [
+  ]
+
+  # Show what an object consists of, down to the pods
+  export extern "flux-operator help tree" [
+  ]
+
+  # Show an instance: stages, objects, pods, and what the sync brought
+  export extern "flux-operator help tree instance" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator help tree kustomization" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator help tree helmrelease" [
+  ]
+
+  # Show what one reconciler applied, and what that applied in turn
+  export extern "flux-operator help tree resourceset" [
+  ]
+
+  # Show what manages an object and where its content comes from
+  export extern "flux-operator help trace" [
+  ]
+
+  # Show what happened to Flux objects, oldest first
+  export extern "flux-operator help events" [
+  ]
+
+  # Count Flux objects by kind: running, failing, suspended, storage
+  export extern "flux-operator help stats" [
+  ]
+
+  # Explain why something is not ready
+  export extern "flux-operator help why" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator help why instance" [
+  ]
+
+  # Check the cluster and the installation
+  export extern "flux-operator help check" [
+  ]
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator help version" [
+  ]
+
+  # Create secrets and manifests from flags
+  export extern "flux-operator help create" [
+  ]
+
+  # Print the manifest of a FluxInstance made from flags
+  export extern "flux-operator help create instance" [
+  ]
+
+  # Create the secrets Flux needs
+  export extern "flux-operator help create secret" [
+  ]
+
+  # Create a Secret with a user name and a password
+  export extern "flux-operator help create secret basic-auth" [
+  ]
+
+  # Create a Secret with the credentials of a container registry
+  export extern "flux-operator help create secret registry" [
+  ]
+
+  # Create a Secret with an SSH key and the host keys to trust
+  export extern "flux-operator help create secret ssh" [
+  ]
+
+  # Create a Secret with the key of a GitHub App
+  export extern "flux-operator help create secret githubapp" [
+  ]
+
+  # Create a Secret with the keys of an S3-compatible bucket
+  export extern "flux-operator help create secret bucket" [
+  ]
+
+  # Create a Secret with the address of an HTTP proxy
+  export extern "flux-operator help create secret proxy" [
+  ]
+
+  # Create a Secret with a certificate and key, a certificate authority, or all
+  export extern "flux-operator help create secret tls" [
+  ]
+
+  # Create a Secret with the keys that decrypt what SOPS encrypted
+  export extern "flux-operator help create secret sops" [
+  ]
+
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator help build" [
   ]
@@ -1177,12 +2791,12 @@ module completions {
   export extern "flux-operator help build instance" [
   ]
 
-  # Create manifests from flags
-  export extern "flux-operator help create" [
+  # Apply objects and wait for what comes of them
+  export extern "flux-operator help apply" [
   ]
 
-  # Print the manifest of a FluxInstance made from flags
-  export extern "flux-operator help create instance" [
+  # Apply a FluxInstance and wait until it is ready
+  export extern "flux-operator help apply instance" [
   ]
 
   # Reconcile now
@@ -1237,6 +2851,14 @@ module completions {
   export extern "flux-operator help wait resource" [
   ]
 
+  # Delete objects
+  export extern "flux-operator help delete" [
+  ]
+
+  # Delete a FluxInstance
+  export extern "flux-operator help delete instance" [
+  ]
+
   # Print objects without what the cluster added
   export extern "flux-operator help export" [
   ]
@@ -1249,16 +2871,28 @@ module completions {
   export extern "flux-operator help export resource" [
   ]
 
-  # Delete objects
-  export extern "flux-operator help delete" [
-  ]
-
-  # Delete a FluxInstance
-  export extern "flux-operator help delete instance" [
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator help export report" [
   ]
 
   # Explain a kind or one of its fields
   export extern "flux-operator help explain" [
+  ]
+
+  # Show and export the Flux versions that can be installed
+  export extern "flux-operator help distribution" [
+  ]
+
+  # List the Flux versions that can be installed
+  export extern "flux-operator help distribution versions" [
+  ]
+
+  # List the container images of a Flux version
+  export extern "flux-operator help distribution images" [
+  ]
+
+  # Write the manifests of a Flux version into a folder
+  export extern "flux-operator help distribution export" [
   ]
 
   # Print the completion script for a shell

@@ -1,37 +1,58 @@
 //! `apply instance`: applies the object, then waits for the operator, or does the operator's work here.
 
+use std::path::PathBuf;
+
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
+use flux_operator::reconcile::{self, prepare};
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
 use flux_operator::yaml;
 use serde_json::Value;
 
+use crate::in_process::{self, DistributionArgs, InProcessArgs, called, conclude, plan_counts, refuse_beside_operator};
 use crate::manifest::read_written_instance;
 use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::objects::{Followed, Session, Target, instance_kind, until_ready};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
+use super::planned;
+
 /// Apply a FluxInstance and wait until it is ready
 ///
 /// The object is applied server-side; a running operator then installs or changes
-/// Flux. When no operator will look at it, that is said at once.
+/// Flux. When no operator will look at it, that is said at once. With --in-process
+/// the operator's work is done here: API definition and namespace first if they
+/// are missing, then Flux, then the status on the object.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Apply and watch the controllers come up\n  \
     flux-operator apply instance -f flux.yaml\n\n  \
+    # Install Flux without an operator in the cluster\n  \
+    flux-operator apply instance -f flux.yaml --in-process\n\n  \
     # From a pipe, with progress as JSON lines for a log\n  \
     flux-operator create instance | flux-operator apply instance -f - \\\n    \
-    --progress json")]
+    --progress json\n\n  \
+    # Exactly what was looked at before\n  \
+    flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// File with the FluxInstance; - reads standard input
-    #[arg(short, long, value_name = "FILE", alias = "file", required = true)]
+    #[arg(short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
     pub filename: Option<String>,
+    /// Carry out the plan that `plan instance --out` saved, in this process
+    ///
+    /// Nothing else is done, and nothing at all if the cluster has moved since.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "strict", "dry_run"])]
+    pub plan: Option<PathBuf>,
     /// Take fields over that another manager set to other values
     #[arg(long)]
     pub force_conflicts: bool,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub distribution: DistributionArgs,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
@@ -41,6 +62,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if !args.in_process.in_process && args.plan.is_none() && args.distribution.is_given() {
+        return Err(CliError::usage("--distribution and --strict are for runs in this process")
+            .hint("add --in-process, or give the operator a distribution in spec.distribution.artifact"));
+    }
+    if let Some(plan) = &args.plan {
+        return planned::run(args, plan, shell);
+    }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let (_, written) = read_written_instance(file, None, shell)?;
@@ -49,11 +77,81 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status("(dry run) nothing was sent");
         return Ok(Exit::Done);
     }
-    shell.run(async {
-        let session = Session::open(shell).await?;
-        let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
-        through_operator(&session, args, &manifest.instance, &written).await
+    shell.block_on(async {
+        let (session, manifest, written) = shell
+            .interruptible(async {
+                let session = Session::open(shell).await?;
+                let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
+                Ok((session, manifest, written))
+            })
+            .await?;
+        if args.in_process.in_process {
+            return here(&session, args, &manifest.instance, &written).await;
+        }
+        let operator = through_operator(&session, args, &manifest.instance, &written);
+        let applied = shell.interruptible(operator).await;
+        // Where no API is installed no operator is.
+        applied.map_err(|error| match error.exit() {
+            Exit::ApiMissing => {
+                let target = target(&manifest.instance);
+                error.hint(format!("install Flux from here with `{} --in-process`", again(&session, args, &target)))
+            }
+            _ => error,
+        })
+    })?
+}
+
+/// Applies the object and does the operator's work in this process.
+async fn here(
+    session: &Session<'_>,
+    args: &Args,
+    instance: &FluxInstance,
+    written: &Value,
+) -> Result<Exit, CliError> {
+    let shell = session.shell;
+    let target = target(instance);
+    let place = session.place(&target.reference());
+    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
+    let without = again(session, args, &target);
+    let distribution = shell
+        .interruptible(async {
+            let attention = session.attention(&target).await?;
+            refuse_beside_operator(session, &args.in_process, &target.reference(), &attention, &without)?;
+            args.distribution.open(session, instance)
+        })
+        .await?;
+    if dry_run {
+        // The definition may be missing, so the server can only check what stands for the instance.
+        let options = in_process::options(&args.in_process, args.distribution.strict);
+        let plan = in_process::plan(session, instance, &distribution, &options, args.progress.progress).await?;
+        shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
+        return Ok(Exit::Done);
+    }
+    let again = format!("{without} --in-process");
+    let key = target.reference().to_string();
+    let options = in_process::options(&args.in_process, args.distribution.strict);
+    let resource = target.kind.resource_type();
+    let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
+    let cluster = &session.cluster;
+    let outcome = in_process::conduct(session, args.progress.progress, options, &key, &again, async |options, listener| {
+        prepare(cluster, &target.namespace, listener).await?;
+        let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
+        let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
+        listener.say(&format!("► {place} {}", outcome.as_str()));
+        let mut stored = in_process::stored(stored, &target)?;
+        if !args.wait.wait {
+            stored.spec.wait = Some(false);
+        }
+        reconcile::run(cluster, &stored, &distribution, options, listener).await
     })
+    .await?;
+    conclude(session, &key, &outcome, &session.look_at(&target))
+}
+
+/// The same command line without `--in-process`.
+fn again(session: &Session<'_>, args: &Args, target: &Target) -> String {
+    let file = args.filename.as_deref().unwrap_or("FILE");
+    session.command(&format!("apply instance -f {file}"), &target.namespace)
 }
 
 async fn through_operator(
@@ -93,8 +191,7 @@ async fn through_operator(
 /// The object is written, and nobody will act on it.
 fn nobody(session: &Session<'_>, args: &Args, target: &Target, attention: &Attention) -> Result<Exit, CliError> {
     let place = session.place(&target.reference());
-    let file = args.filename.as_ref().map_or_else(|| "FILE".into(), |f| f.clone());
-    let here = session.command(&format!("apply instance -f {file} --in-process"), &target.namespace);
+    let here = format!("{} --in-process", again(session, args, target));
     let message = format!("{place} is stored, but nobody will act on it");
     if !args.wait.wait {
         session.shell.warn(&format!("{message}: {attention}"));

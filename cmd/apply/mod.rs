@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
+mod planned;
 
 /// Apply objects and wait for what comes of them
 #[derive(Subcommand, Debug)]

@@ -1,10 +1,11 @@
 //! `distribution images`: what a cluster pulls for a version of Flux.
 
 use flux_operator::distribution::{FluxVersion, ImageReference, Variant};
+use flux_operator::inspect::listing::{Cell, Column, Row};
 use flux_operator::version_range::VersionRange;
 use serde::Serialize;
 
-use super::{OutputArgs, Row, SourceArgs, newest, unusable};
+use super::{ListArgs, SourceArgs, newest, unusable};
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the container images of a Flux version
@@ -33,7 +34,7 @@ pub struct Args {
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    list: ListArgs,
 }
 
 fn variants() -> clap::builder::PossibleValuesParser {
@@ -61,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let images = distribution.images(&version, registry, variant).map_err(unusable)?;
     let rows: Vec<ImageView> = images.into_iter().map(|image| ImageView::new(image, &version)).collect();
-    args.output.print(&rows, shell)
+    args.list.print(&rows, shell)
 }
 
 #[derive(Serialize)]
@@ -90,18 +91,17 @@ impl ImageView {
 }
 
 impl Row for ImageView {
-    const HEADINGS: &'static [&'static str] = &["COMPONENT", "TAG", "DIGEST"];
-    const WIDE_HEADINGS: &'static [&'static str] = &["COMPONENT", "TAG", "IMAGE"];
+    const LIST_KIND: &'static str = "ImageList";
+    const COLUMNS: &'static [Column] =
+        &[Column::new("COMPONENT"), Column::new("TAG"), Column::new("DIGEST"), Column::wide("IMAGE")];
 
-    fn cells(&self) -> Vec<String> {
-        // As much of a digest as tells two apart; -o wide and -o name have all of it.
-        const SHORT: usize = "sha256:".len() + 12;
-        let digest = self.digest.as_deref().map_or("<none>", |digest| digest.get(..SHORT).unwrap_or(digest));
-        vec![self.component.to_owned(), self.tag.clone(), digest.to_owned()]
-    }
-
-    fn wide_cells(&self) -> Vec<String> {
-        vec![self.component.to_owned(), self.tag.clone(), self.image.clone()]
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(self.component),
+            Cell::text(&self.tag),
+            Cell::revision(self.digest.as_deref()),
+            Cell::text(&self.image),
+        ]
     }
 
     fn name(&self) -> String {

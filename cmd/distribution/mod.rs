@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion};
+use flux_operator::inspect::listing::{Row, listing};
 use flux_operator::version_range::VersionRange;
-use flux_operator::yaml;
-use serde::Serialize;
 
-use crate::shell::{CliError, Exit, Shell, environment, table};
+use crate::shell::output::{self, Filter, Format, OutputArgs};
+use crate::shell::{CliError, Exit, Shell, environment};
 
 mod export;
 mod images;
@@ -53,48 +54,36 @@ impl SourceArgs {
     }
 }
 
-/// How a list is printed.
+/// How a list of things without labels and readiness is printed.
 #[derive(clap::Args, Clone, Debug)]
-struct OutputArgs {
-    /// Format of the output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Table, env = environment::OUTPUT, hide_env = true)]
+struct ListArgs {
+    /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
+    /// custom-columns=HEADING:PATH,…
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output::OUTPUT, add = ArgValueCandidates::new(output::formats))]
     output: Format,
-    /// Leave out the line with the column names
-    #[arg(long, alias = "no-header")]
+    /// Leave the heading out
+    #[arg(long, alias = "no-header", help_heading = output::OUTPUT)]
     no_headers: bool,
+    /// Sort by a column, or by a JSONPath such as .tag
+    #[arg(long, value_name = "COLUMN", help_heading = output::OUTPUT)]
+    sort_by: Option<String>,
+    /// Keep rows whose column has (=) or has not (!=) a value, repeatable
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = output::OUTPUT)]
+    filter: Vec<Filter>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Wide,
-    Json,
-    Yaml,
-    Name,
-}
-
-/// One row of a list, in every form it can be printed in.
-trait Row: Serialize {
-    const HEADINGS: &'static [&'static str];
-    const WIDE_HEADINGS: &'static [&'static str];
-
-    fn cells(&self) -> Vec<String>;
-    fn wide_cells(&self) -> Vec<String>;
-    fn name(&self) -> String;
-}
-
-impl OutputArgs {
+impl ListArgs {
     fn print<R: Row>(&self, rows: &[R], shell: &Shell) -> Result<Exit, CliError> {
-        let failed = |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print").caused_by(error);
-        let table = |headings: &[&str], rows| table::render((!self.no_headers).then_some(headings), rows);
-        let text = match self.output {
-            Format::Table => table(R::HEADINGS, rows.iter().map(R::cells).collect()),
-            Format::Wide => table(R::WIDE_HEADINGS, rows.iter().map(R::wide_cells).collect()),
-            Format::Name => rows.iter().map(|row| format!("{}\n", row.name())).collect(),
-            Format::Json => format!("{}\n", serde_json::to_string_pretty(rows).map_err(|e| failed(&e))?),
-            Format::Yaml => yaml::to_string(&rows).map_err(|e| failed(&e))?,
+        let args = OutputArgs {
+            output: self.output.clone(),
+            no_headers: self.no_headers,
+            sort_by: self.sort_by.clone(),
+            filter: self.filter.clone(),
+            ready_status: Vec::new(),
+            label_columns: Vec::new(),
+            show_labels: false,
         };
-        shell.print(&text)?;
+        output::print_list(shell, &args, listing(rows), false, false)?;
         Ok(Exit::Done)
     }
 }

@@ -1,10 +1,11 @@
 //! `distribution versions`: the versions that can be installed.
 
 use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
+use flux_operator::inspect::listing::{Cell, Column, Row};
 use flux_operator::version_range::VersionRange;
 use serde::Serialize;
 
-use super::{OutputArgs, Row, SourceArgs, unusable, what_there_is};
+use super::{ListArgs, SourceArgs, unusable, what_there_is};
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the Flux versions that can be installed
@@ -26,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    list: ListArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -40,7 +41,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if rows.is_empty() {
         shell.status(&format!("No version of {distribution} matches {}; {}.", args.version, what_there_is(&all)));
     }
-    args.output.print(&rows, shell)
+    args.list.print(&rows, shell)
 }
 
 #[derive(Serialize)]
@@ -109,30 +110,34 @@ impl From<CrdSummary> for CrdView {
 }
 
 impl Row for VersionView {
-    const HEADINGS: &'static [&'static str] = &["VERSION", "NEWEST", "COMPONENTS", "CRD VERSIONS"];
-    const WIDE_HEADINGS: &'static [&'static str] = Self::HEADINGS;
+    const LIST_KIND: &'static str = "FluxVersionList";
+    const COLUMNS: &'static [Column] = &[
+        Column::new("VERSION"),
+        Column::new("NEWEST"),
+        Column::new("COMPONENTS"),
+        Column::new("CRD VERSIONS"),
+        Column::wide("CONTROLLERS"),
+        Column::wide("KINDS"),
+    ];
 
-    fn cells(&self) -> Vec<String> {
+    fn cells(&self) -> Vec<Cell> {
         let mut versions: Vec<&str> = self.crds.iter().flat_map(|crd| &crd.versions).map(String::as_str).collect();
         versions.sort_unstable();
         versions.dedup();
-        self.row(self.components.len().to_string(), versions.join(" "))
-    }
-
-    fn wide_cells(&self) -> Vec<String> {
-        let components: Vec<&str> = self.components.iter().map(|component| component.name).collect();
-        let crds: Vec<String> =
+        let controllers: Vec<&str> = self.components.iter().map(|component| component.name).collect();
+        let kinds: Vec<String> =
             self.crds.iter().map(|crd| format!("{}={}", crd.kind, crd.versions.join("/"))).collect();
-        self.row(components.join(","), crds.join(" "))
+        vec![
+            Cell::text(&self.version),
+            Cell::text(&self.newest_of_minor),
+            Cell::Count(i64::try_from(self.components.len()).unwrap_or(i64::MAX)),
+            Cell::text(versions.join(" ")),
+            Cell::text(controllers.join(",")),
+            Cell::text(kinds.join(" ")),
+        ]
     }
 
     fn name(&self) -> String {
         self.version.clone()
-    }
-}
-
-impl VersionView {
-    fn row(&self, components: String, versions: String) -> Vec<String> {
-        vec![self.version.clone(), self.newest_of_minor.clone(), components, versions]
     }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
+mod report;
 mod resource;
 
 /// Print objects without what the cluster added
@@ -17,12 +18,14 @@ mod resource;
 pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
+    Report(report::Args),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
         Command::Resource(args) => resource::run(args, shell),
+        Command::Report(args) => report::run(args, shell),
     }
 }
 

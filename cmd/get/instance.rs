@@ -50,7 +50,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             watch: args.watch,
             kinds: vec![kind.clone()],
             namespace: namespace.clone(),
-            single: args.names.len() == 1 && namespace.is_some(),
+            single: args.names.len() == 1 && !args.scope.all_namespaces,
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
         show(shell, &source, options, async || {

@@ -1,5 +1,8 @@
 //! `get inventory`: what an instance applied, and how it fares.
 
+use flux_operator::api::FluxInstance;
+use flux_operator::build::{BuildOptions, build};
+use flux_operator::distribution::Distribution;
 use flux_operator::inspect::listing::listing;
 use flux_operator::inspect::{inventory, object};
 use serde_json::Value;
@@ -49,18 +52,29 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         show(shell, &source, options, async || {
             let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
             let desired = desired(&instance);
-            if desired.is_none() && object::number(&instance, "/metadata/generation").is_some() {
-                shell.hint("drift is not shown: this instance cannot be built here");
+            if let Err(why) = &desired {
+                shell.hint(&format!("only missing objects are shown as drift: {why}"));
             }
-            let rows =
-                source.view(shell, |snapshot| inventory::rows(snapshot, &instance, desired.as_deref())).await?.value;
+            let desired = desired.as_deref().ok();
+            let rows = source.view(shell, |snapshot| inventory::rows(snapshot, &instance, desired)).await?.value;
             Ok(listing(&rows))
         })
         .await
     })
 }
 
-/// What the instance builds with the embedded distribution, when that is what was applied.
-fn desired(_instance: &Value) -> Option<Vec<Value>> {
-    None
+/// What the instance builds here, when that is what was applied; else why it cannot be compared.
+fn desired(instance: &Value) -> Result<Vec<Value>, String> {
+    let applied = object::some_text(instance, "/status/lastAppliedRevision").ok_or("nothing was applied yet")?;
+    if object::some_text(instance, "/spec/distribution/artifact").is_some() {
+        return Err("the instance takes its distribution from an artifact".into());
+    }
+    let typed: FluxInstance = serde_json::from_value(instance.clone()).map_err(|e| e.to_string())?;
+    let built = build(&typed, &Distribution::embedded(), &BuildOptions::default()).map_err(|e| e.to_string())?;
+    let revision = built.revision.to_string();
+    if revision == applied {
+        Ok(built.objects)
+    } else {
+        Err(format!("the applied revision {applied} is not the one this program builds, {revision}"))
+    }
 }

@@ -242,12 +242,7 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
                 .cause(format!("{reason}: {}", message.trim_end()));
             error.hint(format!("see its history and events with `{}`", session.look_at(target)))
         }
-        WaitError::Suspended => {
-            CliError::failed(format!("reconciliation is disabled for {}", session.place(&reference))).hint(format!(
-                "resume it with `{}`",
-                session.command(&format!("resume {}", target.words()), &target.namespace)
-            ))
-        }
+        WaitError::Suspended => suspended(session, target),
         WaitError::Missing => session.missing(target).await,
         WaitError::Deleting => CliError::failed(format!("{} is being deleted", session.place(&reference))),
         WaitError::Deleted => {
@@ -256,6 +251,14 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
         WaitError::Watch(source) => session.watch_error(target, *source),
     };
     error.object(reference.to_string())
+}
+
+/// The error of asking for something that a suspended object does not do.
+pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
+    let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
+    CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
+        .object(target.reference().to_string())
+        .hint(format!("resume it with `{resume}`"))
 }
 
 fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &Last) -> CliError {

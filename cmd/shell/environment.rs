@@ -36,3 +36,13 @@ pub fn text(name: &str) -> Option<String> {
 pub fn any_case(name: &str) -> Option<String> {
     text(name).or_else(|| text(&name.to_lowercase()))
 }
+/// Name of this machine, set by most shells.
+pub const HOSTNAME: &str = "HOSTNAME";
+
+/// The name of this machine, to tell who holds a lease.
+pub fn host_name() -> Option<String> {
+    let from_shell = std::env::var(HOSTNAME).ok();
+    let from_kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = from_shell.filter(|name| !name.is_empty()).or_else(from_kernel)?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}

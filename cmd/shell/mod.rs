@@ -21,8 +21,8 @@ pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
+pub use interrupt::{Interruption, interrupted};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
-pub use interrupt::Interruption;
 
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {
@@ -127,16 +127,19 @@ impl Shell {
     ///
     /// The future is dropped first, so that live lines are off the terminal when the message comes.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        self.block_on(async {
-            let mut future = Box::pin(future);
-            let result = tokio::select! {
-                biased;
-                () = interrupt::interrupted() => None,
-                result = &mut future => Some(result),
-            };
-            drop(future);
-            result.unwrap_or_else(|| Err(self.interruption.error()))
-        })?
+        self.block_on(self.interruptible(future))?
+    }
+
+    /// The part of a command that an interrupt ends at once.
+    pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        let mut future = Box::pin(future);
+        let result = tokio::select! {
+            biased;
+            () = interrupt::interrupted() => None,
+            result = &mut future => Some(result),
+        };
+        drop(future);
+        result.unwrap_or_else(|| Err(self.interruption.error()))
     }
 
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.

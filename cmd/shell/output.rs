@@ -14,7 +14,7 @@ use super::jsonpath::{self, Template};
 use super::table::{TableStyle, TableWriter, clean, terminal_width};
 use super::{CliError, Shell, environment, suggest};
 
-const OUTPUT: &str = "Output options";
+pub const OUTPUT: &str = "Output options";
 const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
 
 /// Format of the output.
@@ -62,7 +62,7 @@ impl FromStr for Format {
     }
 }
 
-fn formats() -> Vec<CompletionCandidate> {
+pub fn formats() -> Vec<CompletionCandidate> {
     FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
 }
 
@@ -223,6 +223,8 @@ pub struct ListPrinter<'a> {
     shell: &'a Shell,
     args: &'a OutputArgs,
     columns: Vec<usize>,
+    /// Where the columns of labels stand.
+    labels_at: usize,
     writer: TableWriter,
     rows: usize,
     now: Timestamp,
@@ -241,10 +243,11 @@ impl<'a> ListPrinter<'a> {
             .collect();
         let mut headers: Vec<String> =
             columns.iter().filter_map(|i| listing.columns.get(*i)).map(|c| c.name.to_owned()).collect();
-        headers.extend(args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase()));
-        if args.show_labels {
-            headers.push("LABELS".into());
-        }
+        // A message stays last, where it may be cut.
+        let labels_at = headers.len() - usize::from(headers.last().is_some_and(|h| h == "MESSAGE"));
+        let label_headers = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
+        let all_labels = args.show_labels.then(|| "LABELS".to_owned());
+        headers.splice(labels_at..labels_at, label_headers.chain(all_labels));
         let now = Timestamp::now();
         let style = TableStyle {
             width: shell.stdout_is_terminal().then(terminal_width),
@@ -252,7 +255,7 @@ impl<'a> ListPrinter<'a> {
             color: shell.stdout_color(),
             now,
         };
-        ListPrinter { shell, args, columns, writer: TableWriter::new(headers, style), rows: 0, now }
+        ListPrinter { shell, args, columns, labels_at, writer: TableWriter::new(headers, style), rows: 0, now }
     }
 
     /// Rows printed so far.
@@ -262,13 +265,17 @@ impl<'a> ListPrinter<'a> {
 
     fn cells(&self, item: &Item) -> Vec<Cell> {
         let mut cells: Vec<Cell> = self.columns.iter().filter_map(|i| item.cells.get(*i).cloned()).collect();
-        for key in &self.args.label_columns {
-            cells.push(Cell::some_text(item.labels.get(key).map(String::as_str)));
-        }
+        let mut labels: Vec<Cell> = self
+            .args
+            .label_columns
+            .iter()
+            .map(|key| Cell::some_text(item.labels.get(key).map(String::as_str)))
+            .collect();
         if self.args.show_labels {
-            let labels: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            cells.push(Cell::text(labels.join(",")));
+            let all: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            labels.push(Cell::text(all.join(",")));
         }
+        cells.splice(self.labels_at..self.labels_at, labels);
         cells
     }
 

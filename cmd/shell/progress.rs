@@ -64,6 +64,8 @@ impl State {
 pub struct Progress {
     renderer: Renderer,
     lines: HashMap<String, Line>,
+    /// Whole values are told as JSON, so lines are not.
+    raw: bool,
 }
 
 struct Line {
@@ -98,7 +100,7 @@ impl Progress {
             ProgressMode::Auto if talkative => Renderer::Plain,
             ProgressMode::Auto | ProgressMode::None => Renderer::Silent,
         };
-        Progress { renderer, lines: HashMap::new() }
+        Progress { renderer, lines: HashMap::new(), raw: false }
     }
 
     /// Whether anything is shown at all.
@@ -136,6 +138,7 @@ impl Progress {
                 write_line(&format!("{} {key}: {text}{}", state.symbol(), elapsed(since.elapsed())));
                 None
             }
+            Renderer::Json if self.raw => None,
             Renderer::Json => {
                 let value = json!({
                     "type": "progress", "object": key, "state": state.word(), "message": text,
@@ -149,6 +152,45 @@ impl Progress {
         self.lines.insert(key.to_owned(), Line { state, text, since, bar });
     }
 
+    /// Whether changes are told as JSON.
+    pub fn is_json(&self) -> bool {
+        matches!(self.renderer, Renderer::Json)
+    }
+
+    /// Tells a value as one line of JSON; nothing else does while values are told.
+    pub fn json(&mut self, value: &impl serde::Serialize) {
+        // Values of the library always serialise.
+        if let Ok(line) = serde_json::to_string(value) {
+            write_line(&line);
+        }
+        self.raw = true;
+    }
+
+    /// Changes the text of a live line where that is too small a step for a line of its own.
+    pub fn redraw(&mut self, key: &str, text: &str) {
+        if matches!(self.renderer, Renderer::Live(..)) {
+            self.set(key, State::Waiting, text);
+        }
+    }
+
+    /// Says a small step where lines are cheap: not above live lines.
+    pub fn detail(&self, key: &str, text: &str) {
+        if matches!(self.renderer, Renderer::Plain) {
+            self.note(key, text);
+        }
+    }
+
+    /// Says a line of talk above the live lines; progress that is JSON or hidden leaves it out.
+    pub fn say(&self, text: &str) {
+        match &self.renderer {
+            Renderer::Live(all, _) => {
+                let _ = all.println(text);
+            }
+            Renderer::Plain => write_line(text),
+            Renderer::Json | Renderer::Silent => {}
+        }
+    }
+
     /// Says something that happened once, above the live lines.
     pub fn note(&self, key: &str, text: &str) {
         let text = one_line(text);
@@ -158,6 +200,7 @@ impl Progress {
                 let _ = all.println(format!("  {key}: {text}"));
             }
             Renderer::Plain => write_line(&format!("  {key}: {text}")),
+            Renderer::Json if self.raw => {}
             Renderer::Json => write_line(&json!({"type": "event", "object": key, "message": text}).to_string()),
             Renderer::Silent => {}
         }

@@ -97,6 +97,15 @@ const NOTATION: &[(&str, &str)] = &[
     ("source-extensions.notation", include_str!("notation/source-extensions.notation")),
 ];
 
+/// Reads a notation text that stands for itself; for fuzzing, which wants every parser in reach.
+///
+/// # Errors
+/// The first mistake, with its place.
+#[doc(hidden)]
+pub fn check_notation(text: &'static str) -> Result<(), NotationError> {
+    Notation::parse(&[("text", text)]).map(drop)
+}
+
 static EMBEDDED_NOTATION: LazyLock<Result<Notation, NotationError>> = LazyLock::new(|| Notation::parse(NOTATION));
 
 /// Why a distribution cannot answer.

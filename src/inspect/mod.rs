@@ -7,6 +7,7 @@
 //! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
 //! ```
 
+pub mod checks;
 pub mod collect;
 pub mod components;
 pub mod dump;
@@ -21,4 +22,5 @@ pub mod selector;
 pub mod snapshot;
 pub mod trace;
 pub mod tree;
+pub mod version;
 pub mod why;

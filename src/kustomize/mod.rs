@@ -14,7 +14,7 @@
 //! | 1 | item of a list with two merge keys without the second one (`{port: 80}`) | changes are lost | a missing `protocol` is `TCP`; another missing second key matches the first item that agrees on the keys given |
 //! | 2 | item of a keyed list without its first merge key | the whole list is emptied | error |
 //! | 3 | the same merge key twice in one patch list | the second item is dropped | error |
-//! | 4 | `$patch` in a list that has no merge key | written into the object | obeyed |
+//! | 4 | `$patch` in a list that has no merge key, or that the object does not have yet | written into the object | obeyed |
 //! | 5 | `$setElementOrder`, `$retainKeys`, `$deleteFromPrimitiveList` | written into the object | error |
 //! | 6 | `null` for an annotation or label | the text `"null"` | removes the key |
 //! | 7 | a user patch whose target selects nothing | silence | a report without objects, from which callers warn or fail |
@@ -27,6 +27,11 @@
 //! | 14 | an empty JSON patch (`[]`) | "qualifies as both" error | error that says it is empty |
 //! | 15 | a selector that is a legal Go expression but not one of the `regex` crate (`a{`) | accepted | error |
 //! | 16 | a patch whose text is not needed by any object (target selects nothing) | not checked for errors of its operations | its syntax, operations and pointers are checked |
+//! | 17 | `$patch: replace` or `delete` for something that is no mapping | error | obeyed |
+//! | 18 | a number or boolean for what was text | text if the old value was written in quotes | as the patch has it |
+//! | 19 | items beside `$patch: delete` in a list | kept if the old list had items | kept: they replace the list |
+//! | 20 | `$patch: replace` in an item of a keyed list | no effect on an item that exists | obeyed |
+//! | 21 | items beside `$patch: replace` in a list | merged with old items of the same key | they are the list |
 
 mod changes;
 mod json_patch;

@@ -1,7 +1,8 @@
 //! Strategic merge patches: mappings merge, `null` removes, lists merge by key where Kubernetes says so.
 //!
-//! A list that merges grows at the front: first the patch's items (merged with what they name), then the others. That is
-//! kustomize's direction; it matters to later patches that count.
+//! A list that merges grows at the front: first the patch's items (merged with what they name), then the others. In a list
+//! with two merge keys (ports) merged items keep their place and only new ones go to the front. That is what kustomize does; it
+//! matters to later patches that count.
 
 use serde_json::{Map, Value};
 
@@ -131,8 +132,8 @@ fn merge_list(
 ) -> Result<Option<Vec<Value>>, MergeError> {
     let (directive, patch) = list_directive(patch)?;
     let current = match directive {
-        Directive::Delete => return Ok(None),
-        Directive::Replace => Vec::new(),
+        Directive::Delete if patch.is_empty() => return Ok(None),
+        Directive::Delete | Directive::Replace => Vec::new(),
         Directive::Merge => current,
     };
     match kind {
@@ -176,11 +177,21 @@ fn merge_keyed(
             return Err(at(MergeError::new("the patch lists this item twice".to_string()), &wanted));
         }
         let found = current.iter().position(|candidate| same_item(&key_values(candidate, keys, &tcp), &wanted));
-        let old = found.map(|index| current.remove(index));
-        if let Some(value) = merge_value(old, item, schema, (ListKind::Atomic, merge_keys::UNTYPED))
-            .map_err(|error| at(error, &wanted))?
-        {
-            merged.push(value);
+        let stays = found.filter(|_| keys.len() > 1);
+        let old = match stays {
+            Some(index) => current.get_mut(index).map(Value::take),
+            None => found.map(|index| current.remove(index)),
+        };
+        let value = merge_value(old, item, schema, (ListKind::Atomic, merge_keys::UNTYPED))
+            .map_err(|error| at(error, &wanted))?;
+        match (stays, value) {
+            (None, value) => merged.extend(value),
+            (Some(index), Some(value)) => {
+                if let Some(place) = current.get_mut(index) {
+                    *place = value;
+                }
+            }
+            (Some(index), None) => drop(current.remove(index)),
         }
         seen.push(wanted);
     }
@@ -325,7 +336,7 @@ mod tests {
         check(
             json!({"containers": [{"name": "m", "ports": [{"containerPort": 80, "protocol": "TCP", "name": "http"}, {"containerPort": 80, "protocol": "UDP"}]}]}),
             json!({"containers": [{"name": "m", "ports": [{"containerPort": 80, "name": "web"}, {"containerPort": 81}]}]}),
-            json!({"containers": [{"name": "m", "ports": [{"containerPort": 80, "protocol": "TCP", "name": "web"}, {"containerPort": 81}, {"containerPort": 80, "protocol": "UDP"}]}]}),
+            json!({"containers": [{"name": "m", "ports": [{"containerPort": 81}, {"containerPort": 80, "protocol": "TCP", "name": "web"}, {"containerPort": 80, "protocol": "UDP"}]}]}),
         );
         let mut service = json!({"spec": {"ports": [{"port": 80, "targetPort": 1}]}});
         merge(
@@ -380,6 +391,11 @@ mod tests {
             json!({"volumes": [{"name": "b", "emptyDir": {}}, {"name": "a"}]}),
         );
         check(json!({"tolerations": [{"key": "a"}]}), json!({"tolerations": [{"$patch": "delete"}]}), json!({}));
+        check(
+            json!({"volumes": [{"name": "a"}]}),
+            json!({"volumes": [{"name": "b"}, {"$patch": "delete"}]}),
+            json!({"volumes": [{"name": "b"}]}),
+        );
         check(
             json!({"volumes": [{"name": "a"}]}),
             json!({"volumes": [{"name": "a", "$patch": "delete"}]}),

@@ -110,7 +110,9 @@ async fn apply(
         match cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await {
             Ok(cleaned) => live = Some(cleaned),
             // Somebody wrote in between, or this patch got through before its answer was lost.
-            Err(error) if error.is_conflict() && race < RACES => live = cluster.read(&planned.object).await.map_err(failed)?,
+            Err(error) if error.is_conflict() && race < RACES => {
+                live = cluster.read(&planned.object).await.map_err(failed)?
+            }
             Err(error) if error.is_not_found() => live = None,
             Err(error) => return Err(failed(error)),
         }

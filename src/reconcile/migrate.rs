@@ -29,7 +29,10 @@ pub struct Report {
 /// Returns Flux's definitions whose objects have to be stored anew: all of them when `forced`, else those that are stored
 /// in more than the present storage version.
 pub fn due(survey: &Survey, forced: bool) -> Vec<Value> {
-    let of_flux = |crd: &&Value| crd.pointer("/metadata/labels").is_some_and(|labels| labels.get(PART_OF_LABEL).is_some_and(|part| part == "flux"));
+    let of_flux = |crd: &&Value| {
+        crd.pointer("/metadata/labels")
+            .is_some_and(|labels| labels.get(PART_OF_LABEL).is_some_and(|part| part == "flux"))
+    };
     survey.definitions().filter(of_flux).filter(|crd| forced || !is_migrated(crd)).cloned().collect()
 }
 
@@ -56,7 +59,12 @@ pub async fn definitions(cluster: &Cluster, due: &[Value], concurrency: usize, p
     report
 }
 
-async fn migrate(cluster: &Cluster, definition: &Value, concurrency: usize, progress: &dyn Progress) -> Result<(), CallError> {
+async fn migrate(
+    cluster: &Cluster,
+    definition: &Value,
+    concurrency: usize,
+    progress: &dyn Progress,
+) -> Result<(), CallError> {
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(version) = storage_version(definition) else { return Ok(()) };
     let resource = ResourceType {
@@ -66,7 +74,8 @@ async fn migrate(cluster: &Cluster, definition: &Value, concurrency: usize, prog
         plural: text("/spec/names/plural").into(),
         namespaced: text("/spec/scope") == "Namespaced",
     };
-    let objects = cluster.list_all(&resource, None, &Selector::default()).await?.map(|list| list.items).unwrap_or_default();
+    let objects =
+        cluster.list_all(&resource, None, &Selector::default()).await?.map(|list| list.items).unwrap_or_default();
     let (name, total) = (ResourceId::of(definition).name, objects.len());
     let api_version = resource.api_version();
     let mut jobs = vec![];
@@ -169,8 +178,10 @@ mod tests {
 
     #[test]
     fn managed_fields_of_an_older_version_are_rewritten_under_the_resource_version() {
-        let object = |version: &str| json!({"metadata": {"resourceVersion": "4", "managedFields": [
-            {"manager": "a", "apiVersion": version, "time": "t"}, {"manager": "b", "apiVersion": "g/v1"}]}});
+        let object = |version: &str| {
+            json!({"metadata": {"resourceVersion": "4", "managedFields": [
+            {"manager": "a", "apiVersion": version, "time": "t"}, {"manager": "b", "apiVersion": "g/v1"}]}})
+        };
         assert_eq!(rewritten(&object("g/v1"), "g/v1"), None);
         let patch = rewritten(&object("g/v1beta2"), "g/v1").unwrap();
         assert_eq!(patch[0]["value"][0], json!({"manager": "a", "apiVersion": "g/v1", "time": "t"}));

@@ -12,8 +12,8 @@ use super::shortcut;
 use super::survey::Survey;
 use super::takeover;
 use crate::api::ComponentImage;
-use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
 use crate::api::inventory::ObjectId;
+use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
@@ -125,7 +125,8 @@ impl Plan {
 
     /// Returns how many objects get each step.
     pub fn count(&self, step: Step) -> usize {
-        self.objects.iter().filter(|object| object.step == step).count() + self.prune.iter().filter(|prune| prune.step == step).count()
+        self.objects.iter().filter(|object| object.step == step).count()
+            + self.prune.iter().filter(|prune| prune.step == step).count()
     }
 
     /// Returns the Deployments whose pods are replaced.
@@ -185,7 +186,12 @@ pub fn fingerprint(live: &Value) -> String {
 ///
 /// # Errors
 /// The server refuses the manifest, or cannot be asked.
-pub async fn decide(cluster: &Cluster, desired: &Value, known: Option<&Value>, extra_managers: &[String]) -> Result<PlannedObject, ApplyError> {
+pub async fn decide(
+    cluster: &Cluster,
+    desired: &Value,
+    known: Option<&Value>,
+    extra_managers: &[String],
+) -> Result<PlannedObject, ApplyError> {
     let object = ResourceId::of(desired);
     let planned = |step, live: Option<Value>| PlannedObject {
         object: object.clone(),
@@ -233,16 +239,22 @@ pub async fn objects(
     concurrency: usize,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
     let ids: Vec<ResourceId> = desired.iter().map(ResourceId::of).collect();
-    let new_namespaces: BTreeSet<&str> =
-        ids.iter().filter(|id| id.kind == "Namespace" && survey.is_absent(&id.key())).map(|id| id.name.as_str()).collect();
+    let new_namespaces: BTreeSet<&str> = ids
+        .iter()
+        .filter(|id| id.kind == "Namespace" && survey.is_absent(&id.key()))
+        .map(|id| id.name.as_str())
+        .collect();
     // Custom resources are compared last: what happens to their definition decides whether they can be.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
     let is_custom = |id: &ResourceId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
     let mut planned: BTreeMap<usize, PlannedObject> = BTreeMap::new();
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     for customs in [false, true] {
-        let changing: BTreeMap<String, Step> =
-            planned.values().filter(|one| one.object.kind == "CustomResourceDefinition").map(|one| (one.object.name.clone(), one.step)).collect();
+        let changing: BTreeMap<String, Step> = planned
+            .values()
+            .filter(|one| one.object.kind == "CustomResourceDefinition")
+            .map(|one| (one.object.name.clone(), one.step))
+            .collect();
         let mut jobs = vec![];
         for (index, (manifest, id)) in desired.iter().zip(&ids).enumerate() {
             if is_custom(id).is_some() != customs {
@@ -343,7 +355,8 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
         let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
         served.filter_map(|version| version.get("name")?.as_str().map(str::to_owned)).collect()
     };
-    let definitions = objects.iter().filter(|one| one.object.kind == "CustomResourceDefinition" && one.step == Step::Configure);
+    let definitions =
+        objects.iter().filter(|one| one.object.kind == "CustomResourceDefinition" && one.step == Step::Configure);
     definitions
         .filter_map(|one| {
             let live = one.live.as_ref()?;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::PART_OF_LABEL;
+use crate::api::inventory::ObjectId;
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
@@ -55,11 +55,7 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) 
 
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(
-        cluster: &Cluster,
-        ids: impl IntoIterator<Item = &ResourceId>,
-        concurrency: usize,
-    ) -> Result<Self, CallError> {
+    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ResourceId>, concurrency: usize) -> Result<Self, CallError> {
         let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =

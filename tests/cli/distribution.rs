@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::support::{command, run};
 
 fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&run(arguments).exits(0).stdout).expect("JSON on stdout")
+    let list: Value = serde_json::from_str(&run(arguments).exits(0).stdout).expect("JSON on stdout");
+    list["items"].clone()
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn versions_know_their_components_and_the_api_versions_of_each_kind() {
     assert_eq!(bucket["versions"], serde_json::json!(["v1", "v1beta1", "v1beta2"]));
     assert_eq!(bucket["storageVersion"], "v1");
     assert_eq!(bucket["deprecated"], serde_json::json!(["v1beta1", "v1beta2"]));
-    run(&["distribution", "versions", "--version", "2.6.4", "-o", "wide", "--no-headers"])
+    run(&["distribution", "versions", "--version", "2.6.4", "-o", "wide", "--no-headers", "--sort-by", "newest"])
         .exits(0)
         .stdout_has("HelmRelease=v2/v2beta1/v2beta2 ");
 }
@@ -47,13 +48,14 @@ fn names_are_one_per_line_and_yaml_says_what_json_says() {
     assert_eq!(names.stdout, "v2.9.3\nv2.9.4\n");
     let yaml = run(&["distribution", "versions", "--version", "2.9.4", "-o", "yaml"]).exits(0).stdout;
     let yaml: Value = flux_operator::yaml::parse_one(&yaml).expect("YAML on stdout");
-    assert_eq!(yaml, json(&["distribution", "versions", "--version", "2.9.4", "-o", "json"]));
+    assert_eq!(yaml["items"], json(&["distribution", "versions", "--version", "2.9.4", "-o", "json"]));
 }
 
 #[test]
 fn nothing_found_is_an_empty_list_and_one_line_of_talk() {
     let list = run(&["distribution", "versions", "--version", "3.x", "-o", "json"]).exits(0);
-    assert_eq!(list.stdout, "[]\n");
+    let empty: Value = serde_json::from_str(&list.stdout).expect("JSON on stdout");
+    assert_eq!(empty, serde_json::json!({"kind": "FluxVersionList", "items": []}));
     assert_eq!(list.stderr.lines().count(), 1, "{}", list.stderr);
     list.stderr_has("matches 3.x; there are v2.2.3 to v2.9.4");
 }
@@ -76,7 +78,9 @@ fn images_of_a_known_registry_are_pinned() {
     }
     let table = run(&["distribution", "images", "--version", "2.9.4"]).exits(0).stdout;
     assert!(table.starts_with("COMPONENT                     TAG      DIGEST\nsource-controller "), "{table}");
-    assert!(table.lines().all(|line| line.len() <= 80), "{table}");
+    let path = "jsonpath={.items[*].tag}";
+    let tags = run(&["distribution", "images", "--version", "2.4.0", "-o", path]).exits(0).stdout;
+    assert_eq!(tags.trim_end(), "v1.4.1 v1.4.0 v1.1.0 v1.4.0 v0.33.0 v0.39.0");
 }
 
 #[test]

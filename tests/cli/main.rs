@@ -3,11 +3,10 @@
 //! One module per command; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
-mod create_instance;
-mod explain;
-mod distribution;
 mod build_instance;
+mod create_instance;
 mod distribution;
+mod explain;
 mod habits;
 mod install;
 mod support;

@@ -3,7 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod api;
+mod access;
 mod harness;
+mod program;
+mod secrets;
 
 use std::process::ExitCode;
 
@@ -11,5 +15,5 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests()].concat())
+    support::run_tests([harness::tests(), api::tests(), secrets::tests(), access::tests()].concat())
 }

@@ -33,6 +33,8 @@ pub fn refusal(text: &str) -> Option<(Reason, &'static str)> {
 /// Why a build of an instance failed.
 pub fn build_failure(text: &str) -> (Reason, &'static str) {
     const BUILD: &[Row] = &[
+        // Ours name the field first, whatever the patch itself says.
+        ("spec.kustomize", Reason::PatchFailed, "a patch of the instance cannot be applied"),
         ("downgrad", Reason::BadVersionRange, "the version range asks for a downgrade"),
         ("semver", Reason::BadVersionRange, "no Flux version fits the version range"),
         ("constraint", Reason::BadVersionRange, "the version range cannot be read"),

@@ -1,0 +1,96 @@
+//! `check`: is the cluster fit for Flux, and is Flux well in it?
+
+use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
+
+use crate::shell::output::{ViewArgs, structured};
+use crate::shell::table::clean;
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{FromArgs, Source, within};
+
+/// Check the cluster and the installation
+///
+/// Ends with 0 when no check failed (warnings are allowed) and with 1 otherwise.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Before an installation: API versions and rights\n  \
+    flux-operator check --pre\n\n  \
+    # Everything\n  \
+    flux-operator check\n\n  \
+    # One line for a chat\n  \
+    flux-operator check --short")]
+pub struct Args {
+    /// Only what an installation needs beforehand
+    #[arg(long)]
+    pub pre: bool,
+    /// One line with the sums and the problems
+    #[arg(long)]
+    pub short: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let options = CheckOptions { pre: args.pre, namespace: &namespace, client: env!("CARGO_PKG_VERSION") };
+        let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
+        let text = match structured(&report, &args.view.output)? {
+            Some(text) => text,
+            None if args.short => short(&report),
+            None => text(&report),
+        };
+        shell.print(&text)?;
+        Ok(if report.passed { Exit::Done } else { Exit::Failed })
+    })
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✔",
+        Verdict::Warn => "‼",
+        Verdict::Fail => "✗",
+        Verdict::Skip => "•",
+    }
+}
+
+fn text(report: &CheckReport) -> String {
+    let mut text = String::new();
+    for group in report.groups.iter().filter(|g| !g.checks.is_empty()) {
+        text.push_str(&format!("{}\n", group.name));
+        for Check { name, verdict, message, hint } in &group.checks {
+            text.push_str(&format!("  {} {}\n", mark(*verdict), clean(&format!("{name}: {message}"))));
+            if let Some(hint) = hint {
+                text.push_str(&format!("      hint: {}\n", clean(hint)));
+            }
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n", sums(report)));
+    text
+}
+
+fn sums(report: &CheckReport) -> String {
+    let count = |count: usize, word: &str| format!("{count} {word}");
+    let mut parts = vec![count(report.passes, "passed")];
+    if report.warnings > 0 {
+        parts.push(count(report.warnings, if report.warnings == 1 { "warning" } else { "warnings" }));
+    }
+    if report.failures > 0 {
+        parts.push(count(report.failures, "failed"));
+    }
+    if report.skipped > 0 {
+        parts.push(count(report.skipped, "skipped"));
+    }
+    parts.join(", ")
+}
+
+fn short(report: &CheckReport) -> String {
+    let state = if report.passed { "ok" } else { "not ok" };
+    let problems: Vec<_> =
+        report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();
+    let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };
+    format!("{}\n", clean(&format!("flux {state}, {}{problems}", sums(report))))
+}

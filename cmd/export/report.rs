@@ -1,0 +1,66 @@
+//! `export report`: a FluxReport computed from the cluster.
+
+use flux_operator::inspect::report::report;
+use flux_operator::inspect::version::operator_version;
+use flux_operator::yaml;
+
+use super::{Format, FormatArgs};
+use crate::shell::{CliError, Exit, Shell};
+use crate::source::{FromArgs, Source, within};
+
+/// Print a report of the installation, computed from the cluster
+///
+/// The FluxReport an operator would write: distribution, components, reconcilers
+/// and sync. No FluxReport object has to exist.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The report of the installation in flux-system\n  \
+    flux-operator -n flux-system export report\n\n  \
+    # From a dump, as JSON\n  \
+    flux-operator export report --from ./dump -o json")]
+pub struct Args {
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let platform = format!("{}/{}", std::env::consts::OS, go_architecture());
+        let viewed = within(
+            shell,
+            source.view(shell, |snapshot| {
+                let version = operator_version(snapshot).unwrap_or_else(|| env!("CARGO_PKG_VERSION").into());
+                report(snapshot, &namespace, version.trim_start_matches('v'), &platform)
+            }),
+        )
+        .await??;
+        for refusal in &viewed.refusals {
+            shell.warn(&format!("the report is incomplete: {}", refusal.reason));
+        }
+        let text = match args.format.output {
+            Format::Yaml => {
+                yaml::to_string(&viewed.value).map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?
+            }
+            Format::Json => {
+                let text = serde_json::to_string_pretty(&viewed.value)
+                    .map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?;
+                format!("{text}\n")
+            }
+        };
+        shell.print(&text)?;
+        Ok(Exit::Done)
+    })
+}
+
+/// Platforms are named as Go names them.
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
