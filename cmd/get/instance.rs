@@ -21,7 +21,7 @@ use crate::source::{ScopeArgs, Source, instance_type};
     # Every instance with its revision and registry\n  \
     flux-operator get instance -A -o wide\n\n  \
     # Only the revision\n  \
-    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")].status}'")]
+    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
 pub struct Args {
     /// Names of instances; all without
     #[arg(add = crate::complete::instances())]
