@@ -10,9 +10,6 @@ use crate::shell::{CliError, Shell};
 /// For OCI repositories and for pulling images. Without a source the password
 /// is asked for, hidden and twice. The API server is --kube-server here.
 #[derive(clap::Args, Debug)]
-// clap does not fold a usage line, so the long ones are written out.
-#[command(override_usage = "flux-operator create secret registry [OPTIONS] \\\n       \
-    --server <HOST> --username <NAME> <NAME>")]
 #[command(after_help = "Examples:\n  \
     # From standard input\n  \
     echo $ENTERPRISE_TOKEN | flux-operator create secret registry \\\n    \
