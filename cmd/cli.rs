@@ -54,6 +54,8 @@ pub enum Command {
     Create(crate::create::Command),
     #[command(subcommand)]
     Build(crate::build::Command),
+    #[command(subcommand, visible_alias = "diff")]
+    Plan(crate::plan::Command),
     #[command(subcommand)]
     Apply(crate::apply::Command),
     #[command(subcommand)]
@@ -66,6 +68,8 @@ pub enum Command {
     Wait(crate::wait::Command),
     #[command(subcommand)]
     Delete(crate::delete::Command),
+    #[command(subcommand)]
+    Uninstall(crate::uninstall::Command),
     #[command(subcommand)]
     Export(crate::export::Command),
     Explain(crate::explain::Args),

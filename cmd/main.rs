@@ -21,6 +21,7 @@ mod get;
 mod in_process;
 mod manifest;
 mod objects;
+mod plan;
 mod reconcile;
 mod resume;
 mod shell;
@@ -30,6 +31,7 @@ mod suspend;
 mod trace;
 mod tree;
 mod version;
+mod uninstall;
 mod wait;
 mod watch;
 mod why;
@@ -64,12 +66,14 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
+        Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
