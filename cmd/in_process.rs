@@ -380,7 +380,10 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             }
             Update::Ready { object } if !has_own_line(&object) => {}
             Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
-            Update::Ready { object } => progress.set(short(&object), State::Done, "ready"),
+            Update::Ready { object } => {
+                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+            }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }
