@@ -67,9 +67,9 @@ pub enum Command {
     #[command(subcommand)]
     Wait(crate::wait::Command),
     #[command(subcommand)]
-    Uninstall(crate::uninstall::Command),
-    #[command(subcommand)]
     Delete(crate::delete::Command),
+    #[command(subcommand)]
+    Uninstall(crate::uninstall::Command),
     #[command(subcommand)]
     Export(crate::export::Command),
     Explain(crate::explain::Args),

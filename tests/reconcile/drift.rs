@@ -144,7 +144,7 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
                 map.retain(|key, _| !key.starts_with("fluxcd.controlplane.io/") && !key.starts_with("kustomize.toolkit.fluxcd.io/"));
             }
         }
-        object["metadata"]["labels"]["left-by"] = "the old tool".into();
+        object["metadata"]["labels"]["left-by"] = "old-tool".into();
         match number % 3 {
             0 => {
                 object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = "{}".into();

@@ -47,8 +47,8 @@ impl World {
         let cluster = connected(kubeconfig.path()).await;
         let mut options = Options::in_process("flux-operator-ctl/test");
         if let Some(lease) = &mut options.lease {
-            lease.duration = Duration::from_secs(2);
-            lease.wait = Duration::from_secs(10);
+            lease.duration = Duration::from_secs(5);
+            lease.wait = Duration::from_secs(20);
         }
         let told = Arc::default();
         World { plane, kubeconfig, cluster, options, distribution: Distribution::embedded(), told }
