@@ -135,6 +135,7 @@ pub async fn conduct<T>(
         match stopped {
             Ok(result) => Ok(result),
             Err(by_user) => {
+                let done = listener.done_so_far();
                 let why = if by_user {
                     "interrupted".to_owned()
                 } else {
@@ -149,7 +150,7 @@ pub async fn conduct<T>(
                 match ended {
                     // It was done anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
-                    other => Err((by_user, other)),
+                    other => Err((by_user, done, other)),
                 }
             }
         }
@@ -157,16 +158,16 @@ pub async fn conduct<T>(
     listener.clear();
     match result {
         Ok(result) => result.map_err(|error| reconcile_error(session, &error, verb, key)),
-        Err((by_user, ended)) => {
+        Err((by_user, done, ended)) => {
             if let Some(Err(error)) = ended
                 && !by_user
             {
                 return Err(reconcile_error(session, &error, verb, key));
             }
             let (exit, message) = if by_user {
-                (Exit::Interrupted, format!("interrupted: {}", listener.done_so_far()))
+                (Exit::Interrupted, format!("interrupted: {done}"))
             } else {
-                (Exit::Unhealthy, format!("timed out after {}: {}", session.deadline.length(), listener.done_so_far()))
+                (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
             };
             Err(CliError::new(exit, message).object(key).hint(format!("the next run completes it: `{again}`")))
         }
@@ -379,7 +380,10 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             }
             Update::Ready { object } if !has_own_line(&object) => {}
             Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
-            Update::Ready { object } => progress.set(short(&object), State::Done, "ready"),
+            Update::Ready { object } => {
+                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+            }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }
