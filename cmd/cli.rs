@@ -24,6 +24,19 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Undoes what a flag of one command did to the global flag of the same name.
+    ///
+    /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
+    /// the API server is `--kube-server`.
+    pub fn disentangled(mut self) -> Self {
+        if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
+            self.global.server = None;
+        }
+        self
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
@@ -41,6 +54,8 @@ pub enum Command {
     Create(crate::create::Command),
     #[command(subcommand)]
     Build(crate::build::Command),
+    #[command(subcommand, visible_alias = "diff")]
+    Plan(crate::plan::Command),
     #[command(subcommand)]
     Apply(crate::apply::Command),
     #[command(subcommand)]
@@ -53,6 +68,8 @@ pub enum Command {
     Wait(crate::wait::Command),
     #[command(subcommand)]
     Delete(crate::delete::Command),
+    #[command(subcommand)]
+    Uninstall(crate::uninstall::Command),
     #[command(subcommand)]
     Export(crate::export::Command),
     Explain(crate::explain::Args),

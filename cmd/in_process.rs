@@ -24,7 +24,7 @@ use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, environment, interrupted};
 
 /// The flags of every command that can do the operator's work here.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct InProcessArgs {
     /// Do the operator's work in this process, without an operator in the
     /// cluster
@@ -114,6 +114,7 @@ pub async fn conduct<T>(
     session: &Session<'_>,
     mode: ProgressMode,
     mut options: Options,
+    verb: &str,
     key: &str,
     again: &str,
     work: impl AsyncFnOnce(&Options, &Listener) -> Result<T, ReconcileError>,
@@ -134,6 +135,7 @@ pub async fn conduct<T>(
         match stopped {
             Ok(result) => Ok(result),
             Err(by_user) => {
+                let done = listener.done_so_far();
                 let why = if by_user {
                     "interrupted".to_owned()
                 } else {
@@ -148,24 +150,24 @@ pub async fn conduct<T>(
                 match ended {
                     // It was done anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
-                    other => Err((by_user, other)),
+                    other => Err((by_user, done, other)),
                 }
             }
         }
     };
     listener.clear();
     match result {
-        Ok(result) => result.map_err(|error| reconcile_error(session, &error, key)),
-        Err((by_user, ended)) => {
+        Ok(result) => result.map_err(|error| reconcile_error(session, &error, verb, key)),
+        Err((by_user, done, ended)) => {
             if let Some(Err(error)) = ended
                 && !by_user
             {
-                return Err(reconcile_error(session, &error, key));
+                return Err(reconcile_error(session, &error, verb, key));
             }
             let (exit, message) = if by_user {
-                (Exit::Interrupted, format!("interrupted: {}", listener.done_so_far()))
+                (Exit::Interrupted, format!("interrupted: {done}"))
             } else {
-                (Exit::Unhealthy, format!("timed out after {}: {}", session.deadline.length(), listener.done_so_far()))
+                (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
             };
             Err(CliError::new(exit, message).object(key).hint(format!("the next run completes it: `{again}`")))
         }
@@ -190,7 +192,7 @@ pub async fn plan(
     let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
     let bounded = session.shell.interruptible(async {
         match timeout_at(session.deadline.instant(), work).await {
-            Ok(result) => result.map_err(|error| reconcile_error(session, &error, &key)),
+            Ok(result) => result.map_err(|error| reconcile_error(session, &error, "plan", &key)),
             Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
         }
     });
@@ -277,8 +279,8 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
 }
 
 /// Puts the errors of the core into the words and exit codes of the command line.
-pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, key: &str) -> CliError {
-    let failed = || CliError::failed(format!("cannot reconcile {key}")).caused_by(error).object(key);
+pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
+    let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
     match error {
         ReconcileError::Call(call) => call_error(call),
         ReconcileError::Lease { source: LeaseError::Call(call), .. } => call_error(call),
@@ -372,8 +374,16 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             Update::WaitingForLease { holder } => {
                 progress.set(&self.key, State::Waiting, &format!("waiting for the lease that {holder} holds"));
             }
-            Update::Waiting { object, health, message } => progress.set(&object, state_of(health), &message),
-            Update::Ready { object } => progress.set(&object, State::Done, "ready"),
+            // Definitions, namespaces and roles take a moment each: a line for each of them would hide the controllers.
+            Update::Waiting { object, .. } if !has_own_line(&object) => {
+                progress.redraw(&self.key, &format!("waiting for {object}"));
+            }
+            Update::Ready { object } if !has_own_line(&object) => {}
+            Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
+            Update::Ready { object } => {
+                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+            }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }
@@ -386,6 +396,18 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.set(&self.key, state, &message);
             }
         }
+    }
+}
+
+fn has_own_line(object: &str) -> bool {
+    !["CustomResourceDefinition/", "Namespace/", "ClusterRole/"].iter().any(|kind| object.starts_with(kind))
+}
+
+/// Controllers are known by their names.
+fn short(object: &str) -> &str {
+    match object.strip_prefix("Deployment/") {
+        Some(rest) => rest.rsplit('/').next().unwrap_or(rest),
+        None => object,
     }
 }
 

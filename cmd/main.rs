@@ -1,5 +1,6 @@
 //! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -21,6 +22,7 @@ mod get;
 mod in_process;
 mod manifest;
 mod objects;
+mod plan;
 mod reconcile;
 mod resume;
 mod shell;
@@ -30,6 +32,7 @@ mod suspend;
 mod trace;
 mod tree;
 mod version;
+mod uninstall;
 mod wait;
 mod watch;
 mod why;
@@ -40,9 +43,16 @@ use shell::{CliError, Exit, Shell};
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, only] = arguments.as_slice()
+        && (only == "--version" || only == "-V")
+    {
+        // Scripts ask this often; it need not wait for the command tree to be built.
+        let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let structured = shell::wants_structured_errors(&arguments);
     let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.disentangled(),
         Err(error) => return shell::usage::report(error, &arguments, structured).into(),
     };
     let shell = Shell::new(&cli.global, structured);
@@ -64,12 +74,14 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
+        Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),

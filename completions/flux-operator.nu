@@ -14,6 +14,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -42,6 +43,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -84,6 +86,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -127,6 +130,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -168,6 +172,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -209,6 +214,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -253,6 +259,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -309,6 +316,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -340,6 +348,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -372,6 +381,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -404,6 +414,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -436,6 +447,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -490,6 +502,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -538,6 +551,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -579,6 +593,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -589,6 +604,140 @@ module completions {
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why something is not ready
+  export extern "flux-operator why" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator why instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why instance" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator why instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator why help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator why help help" [
+  ]
+
+  def "nu-complete flux-operator check color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Check the cluster and the installation
+  export extern "flux-operator check" [
+    --pre                     # Only what an installation needs beforehand
+    --short                   # One line with the sums and the problems
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator check color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator version color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator version" [
+    --client                  # Show only the version of this program, without asking the cluster
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator version color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -606,6 +755,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -704,6 +854,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -731,6 +882,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -775,6 +927,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -820,6 +973,7 @@ module completions {
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -867,6 +1021,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -912,6 +1067,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -957,6 +1113,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1003,6 +1160,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1046,6 +1204,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1090,6 +1249,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1206,6 +1366,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1243,6 +1404,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1268,6 +1430,90 @@ module completions {
   export extern "flux-operator build help help" [
   ]
 
+  def "nu-complete flux-operator plan color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an apply would change
+  export extern "flux-operator plan" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator plan color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator plan instance output" [] {
+    [ "table" "wide" "json" ]
+  }
+
+  def "nu-complete flux-operator plan instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator plan instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator plan instance" [
+    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a table, a table with unchanged objects, or JSON
+    --diff                    # Print unified YAML diffs; values of secrets are masked
+    --out: path               # Save the plan for `apply instance --plan`
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
+    --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator plan instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of an instance in the cluster
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator plan help" [
+  ]
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator plan help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator plan help help" [
+  ]
+
   def "nu-complete flux-operator apply color" [] {
     [ "auto" "always" "never" ]
   }
@@ -1282,6 +1528,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1314,7 +1561,12 @@ module completions {
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply instance" [
     --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
@@ -1326,6 +1578,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1365,6 +1618,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1397,6 +1651,10 @@ module completions {
   # Reconcile a FluxInstance now
   export extern "flux-operator reconcile instance" [
     --force                   # Also migrate all Flux resources to their latest API version
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
@@ -1408,6 +1666,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1452,6 +1711,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1494,6 +1754,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1541,6 +1802,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1573,6 +1835,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1606,6 +1869,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1650,6 +1914,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1692,6 +1957,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1735,6 +2001,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1779,6 +2046,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1816,6 +2084,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1854,6 +2123,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1898,6 +2168,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1942,6 +2213,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -1968,6 +2240,94 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
+  def "nu-complete flux-operator uninstall color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Uninstall Flux
+  export extern "flux-operator uninstall" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator uninstall instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator uninstall instance" [
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --keep-crds               # Keep the definitions of Flux's kinds and all their objects
+    --yes(-y)                 # Do not ask
+    --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator uninstall help" [
+  ]
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator uninstall help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator uninstall help help" [
+  ]
+
   def "nu-complete flux-operator export color" [] {
     [ "auto" "always" "never" ]
   }
@@ -1982,6 +2342,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2014,6 +2375,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2047,6 +2409,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2061,6 +2424,40 @@ module completions {
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
+  def "nu-complete flux-operator export report output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator export report color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export report" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator export report color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator export help" [
   ]
@@ -2071,6 +2468,10 @@ module completions {
 
   # Print Flux resources without what the cluster added
   export extern "flux-operator export help resource" [
+  ]
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator export help report" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2098,6 +2499,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2126,6 +2528,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2159,6 +2562,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2198,6 +2602,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2227,6 +2632,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2279,6 +2685,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2307,6 +2714,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2334,6 +2742,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2362,6 +2771,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2390,6 +2800,7 @@ module completions {
     --as-uid: string          # UID to impersonate
     --token: string           # Bearer token; visible to other users of this machine
     --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
     --tls-server-name: string # Name the server's certificate is checked against
     --certificate-authority: path # File with the server's certificate authority
     --client-certificate: path # File with the client certificate
@@ -2400,6 +2811,35 @@ module completions {
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate crds color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path
+  ]
+
+  def "nu-complete flux-operator generate schemas color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator generate schemas" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator generate schemas color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     directory: path
   ]
@@ -2418,6 +2858,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate help crds" [
+  ]
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator generate help schemas" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2484,6 +2928,22 @@ module completions {
   export extern "flux-operator help stats" [
   ]
 
+  # Explain why something is not ready
+  export extern "flux-operator help why" [
+  ]
+
+  # Explain why an instance is not ready
+  export extern "flux-operator help why instance" [
+  ]
+
+  # Check the cluster and the installation
+  export extern "flux-operator help check" [
+  ]
+
+  # Show the versions of this program, the operator, Flux and the cluster
+  export extern "flux-operator help version" [
+  ]
+
   # Create secrets and manifests from flags
   export extern "flux-operator help create" [
   ]
@@ -2534,6 +2994,14 @@ module completions {
 
   # Print the objects of a FluxInstance, offline
   export extern "flux-operator help build instance" [
+  ]
+
+  # Show what an apply would change
+  export extern "flux-operator help plan" [
+  ]
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator help plan instance" [
   ]
 
   # Apply objects and wait for what comes of them
@@ -2604,6 +3072,14 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
+  # Uninstall Flux
+  export extern "flux-operator help uninstall" [
+  ]
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator help uninstall instance" [
+  ]
+
   # Print objects without what the cluster added
   export extern "flux-operator help export" [
   ]
@@ -2614,6 +3090,10 @@ module completions {
 
   # Print Flux resources without what the cluster added
   export extern "flux-operator help export resource" [
+  ]
+
+  # Print a report of the installation, computed from the cluster
+  export extern "flux-operator help export report" [
   ]
 
   # Explain a kind or one of its fields
@@ -2654,6 +3134,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator help generate crds" [
+  ]
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator help generate schemas" [
   ]
 
   # Print this message or the help of the given subcommand(s)

@@ -39,12 +39,12 @@ use super::planned;
     flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// File with the FluxInstance; - reads standard input
-    #[arg(short, long, value_name = "FILE", alias = "file", required_unless_present = "plan")]
+    #[arg(short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
     pub filename: Option<String>,
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///
     /// Nothing else is done, and nothing at all if the cluster has moved since.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["filename", "distribution", "strict", "dry_run"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "strict", "dry_run"])]
     pub plan: Option<PathBuf>,
     /// Take fields over that another manager set to other values
     #[arg(long)]
@@ -88,7 +88,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process {
             return here(&session, args, &manifest.instance, &written).await;
         }
-        shell.interruptible(through_operator(&session, args, &manifest.instance, &written)).await
+        let operator = through_operator(&session, args, &manifest.instance, &written);
+        let applied = shell.interruptible(operator).await;
+        // Where no API is installed no operator is.
+        applied.map_err(|error| match error.exit() {
+            Exit::ApiMissing => {
+                let target = target(&manifest.instance);
+                error.hint(format!("install Flux from here with `{} --in-process`", again(&session, args, &target)))
+            }
+            _ => error,
+        })
     })?
 }
 
@@ -119,16 +128,26 @@ async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, writt
     let resource = target.kind.resource_type();
     let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
     let cluster = &session.cluster;
-    let outcome =
-        in_process::conduct(session, args.progress.progress, options, &key, &again, async |options, listener| {
+    let outcome = in_process::conduct(
+        session,
+        args.progress.progress,
+        options,
+        "apply",
+        &key,
+        &again,
+        async |options, listener| {
             prepare(cluster, &target.namespace, listener).await?;
             let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
             let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
             listener.say(&format!("► {place} {}", outcome.as_str()));
-            let stored = in_process::stored(stored, &target)?;
+            let mut stored = in_process::stored(stored, &target)?;
+            if !args.wait.wait {
+                stored.spec.wait = Some(false);
+            }
             reconcile::run(cluster, &stored, &distribution, options, listener).await
-        })
-        .await?;
+        },
+    )
+    .await?;
     conclude(session, &key, &outcome, &session.look_at(&target))
 }
 

@@ -16,6 +16,13 @@ pub enum Command {
     Secret(secret::Command),
 }
 
+impl Command {
+    /// Whether `--server` means a registry here, not the API server.
+    pub fn is_about_a_registry(&self) -> bool {
+        matches!(self, Command::Secret(secret::Command::Registry(_)))
+    }
+}
+
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),

@@ -94,12 +94,16 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
     if let Some(one) = sent.into_iter().next() {
         instance = in_process::typed(one.object)?;
     }
+    if !args.wait.wait {
+        instance.spec.wait = Some(false);
+    }
     let key = reference.to_string();
     let again = format!("{without} --in-process");
     let cluster = &session.cluster;
     let work = async |options: &Options, listener: &Listener| {
         reconcile::run(cluster, &instance, &distribution, options, listener).await
     };
-    let outcome = in_process::conduct(session, args.progress.progress, options, &key, &again, work).await?;
+    let outcome =
+        in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
     conclude(session, &key, &outcome, &session.look_at(target))
 }

@@ -78,7 +78,7 @@ pub fn context_namespace(shell: &Shell) -> Option<String> {
 fn overrides(flags: &GlobalArgs) -> Overrides {
     Overrides {
         context: flags.context.clone(),
-        server: flags.server.clone(),
+        server: flags.kube_server.clone().or_else(|| flags.server.clone()),
         token: flags.token.as_ref().map(|t| t.secret().clone()),
         tls_server_name: flags.tls_server_name.clone(),
         certificate_authority: flags.certificate_authority.clone(),

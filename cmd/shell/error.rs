@@ -113,6 +113,12 @@ impl CliError {
         self
     }
 
+    #[must_use]
+    pub fn with_exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
     /// Appends one more line below the message.
     #[must_use]
     pub fn cause(mut self, text: impl Into<String>) -> Self {

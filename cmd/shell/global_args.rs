@@ -39,8 +39,11 @@ pub struct GlobalArgs {
     #[arg(long, global = true, alias = "kube-token", value_name = "TOKEN", help_heading = CLUSTER, hide_short_help = true)]
     pub token: Option<SecretArg>,
     /// Address of the API server
-    #[arg(long, global = true, alias = "kube-server", value_name = "URL", help_heading = CLUSTER, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "URL", help_heading = CLUSTER, hide_short_help = true)]
     pub server: Option<String>,
+    /// Address of the API server, also where --server means something else
+    #[arg(long, global = true, value_name = "URL", hide = true, conflicts_with = "server")]
+    pub kube_server: Option<String>,
     /// Name the server's certificate is checked against
     #[arg(long, global = true, alias = "kube-tls-server-name", value_name = "NAME", help_heading = CLUSTER, hide_short_help = true)]
     pub tls_server_name: Option<String>,

@@ -246,8 +246,13 @@ async fn renew(cluster: Cluster, namespace: String, options: LeaseOptions, store
                 *lease = kept;
                 renewed = Instant::now();
             }
-            Ok(Err(error)) if error.is_conflict() || error.is_not_found() => match cluster.read_lease(&namespace).await {
-                Ok(Some(now)) if verdict(&now, &options.identity) == Verdict::Ours => *lease = now,
+            Ok(Err(error)) if error.is_conflict() || error.is_not_found() => match cluster.read_lease(&namespace).await
+            {
+                // An earlier renewal was stored although its answer came too late.
+                Ok(Some(now)) if verdict(&now, &options.identity) == Verdict::Ours => {
+                    *lease = now;
+                    renewed = Instant::now();
+                }
                 Ok(_) => break,
                 Err(_) => {}
             },

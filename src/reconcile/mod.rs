@@ -19,7 +19,9 @@ pub mod shortcut;
 pub mod status;
 pub mod survey;
 pub mod takeover;
+pub mod uninstall;
 
 pub use plan::Plan;
 pub use prepare::prepare;
 pub use run::{Failure, Options, Outcome, ReconcileError, execute, plan, run};
+pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

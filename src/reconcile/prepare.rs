@@ -21,7 +21,10 @@ const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 /// The API server refuses, or the definition is not accepted.
 pub async fn prepare(cluster: &Cluster, namespace: &str, progress: &dyn Progress) -> Result<(), ReconcileError> {
     let definition = crd::flux_instance();
-    let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    // The label is the API server's own. Without any field the apply would own nothing, and the next one would find the
+    // namespace in the hands of nobody.
+    let labels = json!({"kubernetes.io/metadata.name": namespace});
+    let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
     let (definition_id, place_id) = (ResourceId::of(&definition), ResourceId::of(&place));
     let (defined, placed) = futures::try_join!(cluster.read(&definition_id), cluster.read(&place_id))?;
     let missing = [(&definition, &definition_id, defined.is_none()), (&place, &place_id, placed.is_none())];

@@ -126,6 +126,17 @@ pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_mana
         .filter(|entry| fields::text(entry, "subresource").is_empty())
         .fold(Value::Null, |set, entry| fields::union(&set, &entry["fieldsV1"]));
     prune(&mut wanted, Some(desired), &ours["fieldsV1"], &foreign);
+    if desired.get("kind").is_some_and(|kind| kind == "Namespace") {
+        // Fields of a namespace that the API server keeps, whoever lets go of them.
+        for pointer in ["/spec", "/metadata/labels/kubernetes.io~1metadata.name"] {
+            if let Some((parent, key)) = pointer.rsplit_once('/')
+                && let Some(kept) = result.pointer(pointer)
+                && let Some(parent) = wanted.pointer_mut(parent).and_then(Value::as_object_mut)
+            {
+                parent.insert(key.replace("~1", "/"), kept.clone());
+            }
+        }
+    }
     remove_stale(wanted)
 }
 

@@ -296,3 +296,41 @@ spec:
     let policies = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: allow-egress}\nspec: {podSelector: {}}\n";
     fs::write(manifests.join("policies.yaml"), policies).unwrap();
 }
+
+/// The whole way through, judged by another implementation: the same manifests, with the same changes written as patches.
+#[test]
+fn the_default_instance_is_what_kustomize_makes_of_the_same_manifests() {
+    if !std::process::Command::new("kubectl").arg("kustomize").arg("--help").output().is_ok_and(|o| o.status.success())
+    {
+        println!("skipped: kubectl is not installed, so there is no judge");
+        return;
+    }
+    for version in ["2.9.4", "2.9.0"] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/equivalent-folder.sh");
+        let written = std::process::Command::new(script)
+            .args([env!("CARGO_BIN_EXE_flux-operator"), version])
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+        let output = std::process::Command::new("kubectl").arg("kustomize").arg(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let sorted = |text: &str| {
+            let mut objects = yaml::parse_documents(text).unwrap();
+            objects.sort_by_key(|object| format!("{} {}", object["kind"], object["metadata"]["name"]));
+            objects
+        };
+        let mut ours = sorted(&build(&MINIMAL.replace("2.9.4", version), &[]).exits(0).stdout);
+        for object in &mut ours {
+            let labels = object["metadata"]["labels"].as_object_mut().unwrap();
+            assert!(labels.remove("fluxcd.controlplane.io/name").is_some());
+            assert!(labels.remove("fluxcd.controlplane.io/namespace").is_some());
+        }
+        let theirs = sorted(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!(ours.len(), theirs.len());
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert_eq!(ours, theirs, "{version}");
+        }
+    }
+}

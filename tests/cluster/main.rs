@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod api;
+mod access;
+mod canary;
 mod harness;
 mod program;
 mod secrets;
@@ -13,5 +16,12 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests(), secrets::tests()].concat())
+    let tests = [
+        access::tests(),
+        api::tests(),
+        canary::tests(),
+        harness::tests(),
+        secrets::tests(),
+    ];
+    support::run_tests(tests.concat())
 }

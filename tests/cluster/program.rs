@@ -74,10 +74,20 @@ pub async fn run(mut command: Command, arguments: &[&str]) -> Run {
     finish(command, "").await
 }
 
-/// Starts on a pseudo-terminal; expectations give up after ten seconds.
-pub fn on_terminal(mut command: Command, arguments: &[&str]) -> PtySession {
-    command.args(arguments);
-    rexpect::session::spawn_command(command, Some(10_000)).expect("the program starts on a terminal")
+/// Starts on a pseudo-terminal that shows what is typed, as a person's does; expectations give up after ten seconds.
+pub fn on_terminal(command: Command, arguments: &[&str]) -> PtySession {
+    let mut shell = Command::new("sh");
+    // rexpect makes terminals without echo, where a password would never be seen anyway.
+    shell
+        .args(["-c", "stty echo; exec \"$0\" \"$@\""])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .args(arguments);
+    shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    rexpect::session::spawn_command(shell, Some(10_000)).expect("the program starts on a terminal")
 }
 
 /// Waits for the end and returns the exit code and what is left of the output.

@@ -185,7 +185,8 @@ const CASES: &[Case] = &[
     Case {
         kind: "sops",
         type_: "Opaque",
-        keys: &["3105692126.asc"],
+        // Named by a checksum of the key.
+        keys: &[],
         first: "--gpg-key-file=gpg.asc",
         second: "--gpg-key-file=gpg-rsa.asc",
         refused: &[
@@ -209,7 +210,7 @@ async fn every_kind_is_created_changed_unchanged_and_refused(cluster: TestCluste
         run(within(&cluster, &files), &arguments(case.first)).await.exits(0).stdout_has(&line("created"));
         let first = stored(&cluster, &name).await;
         assert_eq!(first.type_.as_deref(), Some(case.type_), "{}", case.kind);
-        if case.kind != "sops" {
+        if !case.keys.is_empty() {
             let keys: Vec<_> = first.data.iter().flatten().map(|(key, _)| key.as_str()).collect();
             assert_eq!(keys, case.keys, "{}", case.kind);
         }
@@ -381,7 +382,7 @@ async fn the_passphrase_of_an_encrypted_key_is_asked_for_once(cluster: TestClust
     run(within(&cluster, &files), &arguments).await.exits(2).stderr_has("nobody can be asked");
     let open = ["create", "secret", "ssh", "open", "--private-key-file=rsa.key", "--knownhosts-file=known_hosts"];
     let (code, rest) = end(on_terminal(within(&cluster, &files), &open));
-    assert!(code == 0 && !rest.contains("passphrase"), "{code}: {rest}");
+    assert!(code == 0 && !rest.contains("Enter the"), "{code}: {rest}");
 }
 
 async fn a_proxy_asks_only_with_a_user_name(cluster: TestCluster) {
@@ -408,14 +409,16 @@ async fn a_password_on_the_command_line_is_warned_about_on_a_terminal(cluster: T
 async fn a_signal_at_the_prompt_leaves_the_terminal_intact(cluster: TestCluster) {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
     let start =
-        format!("sh -c 'echo pid=$$; exec {binary} create secret basic-auth asked --username=u'; echo rc=$?; stty -a");
+        format!("sh -c 'echo pid=$$; exec {binary} create secret basic-auth asked --username=u'; echo rc=$?; stty -g");
     for signal in ["TERM", "INT", "key"] {
         let mut shell = Command::new("sh");
         let own = cluster.command();
         shell.env_clear().envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
         // A shell that gets the signal as well must not end before its child.
-        let script = format!("trap : INT TERM; {start}");
+        let script = format!("trap : INT TERM; echo before=$(stty -g); {start}");
         let mut terminal = on_terminal(shell, &["-c", &script]);
+        terminal.exp_string("before=").expect("the settings");
+        let before = terminal.read_line().expect("a line").trim().to_owned();
         terminal.exp_string("pid=").expect("a pid");
         let pid = terminal.read_line().expect("a line").trim().to_owned();
         terminal.exp_string("Enter the password: ").expect("a question");
@@ -429,8 +432,7 @@ async fn a_signal_at_the_prompt_leaves_the_terminal_intact(cluster: TestCluster)
         let (_, rest) = end(terminal);
         assert!(rest.contains("rc=130"), "{signal}: {rest}");
         assert!(rest.contains("interrupted"), "{signal}: {rest}");
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        assert!(words.contains(&"echo") && words.contains(&"icanon"), "{signal}: {rest}");
+        assert!(rest.trim_end().ends_with(&before), "{signal}: {before}\n{rest}");
     }
 }
 

@@ -4,11 +4,15 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod drift;
+mod health;
 mod install;
+mod uninstall;
+mod upgrade;
 mod world;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::run_tests([install::tests()].concat())
+    support::run_tests([install::tests(), drift::tests(), upgrade::tests(), health::tests(), uninstall::tests()].concat())
 }

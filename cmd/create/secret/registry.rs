@@ -8,7 +8,7 @@ use crate::shell::{CliError, Shell};
 /// Create a Secret with the credentials of a container registry
 ///
 /// For OCI repositories and for pulling images. Without a source the password
-/// is asked for, hidden and twice.
+/// is asked for, hidden and twice. The API server is --kube-server here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # From standard input\n  \
