@@ -69,6 +69,8 @@ pub enum Command {
     #[command(subcommand)]
     Delete(crate::delete::Command),
     #[command(subcommand)]
+    Uninstall(crate::uninstall::Command),
+    #[command(subcommand)]
     Export(crate::export::Command),
     Explain(crate::explain::Args),
     #[command(subcommand)]

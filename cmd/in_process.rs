@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::cluster::lease::LeaseError;
 use flux_operator::cluster::requests::CallError;
+use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::distribution::Distribution;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Attention, TERMINAL_IDENTITY_PREFIX};
-use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::{self, Failure, Options, Outcome, Plan, ReconcileError};
 use kube::core::DynamicObject;
 use serde_json::Value;
@@ -114,6 +114,7 @@ pub async fn conduct<T>(
     session: &Session<'_>,
     mode: ProgressMode,
     mut options: Options,
+    verb: &str,
     key: &str,
     again: &str,
     work: impl AsyncFnOnce(&Options, &Listener) -> Result<T, ReconcileError>,
@@ -134,7 +135,12 @@ pub async fn conduct<T>(
         match stopped {
             Ok(result) => Ok(result),
             Err(by_user) => {
-                let why = if by_user { "interrupted".to_owned() } else { format!("the time-out of {}", session.deadline.length()) };
+                let done = listener.done_so_far();
+                let why = if by_user {
+                    "interrupted".to_owned()
+                } else {
+                    format!("the time-out of {}", session.deadline.length())
+                };
                 stop.send_replace(Some(Interrupt::Stop(why)));
                 // The run writes its status and gives the lease back; a second Ctrl-C does not wait for that.
                 let ended = tokio::select! {
@@ -144,24 +150,24 @@ pub async fn conduct<T>(
                 match ended {
                     // It was done anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
-                    other => Err((by_user, other)),
+                    other => Err((by_user, done, other)),
                 }
             }
         }
     };
     listener.clear();
     match result {
-        Ok(result) => result.map_err(|error| reconcile_error(session, &error, key)),
-        Err((by_user, ended)) => {
+        Ok(result) => result.map_err(|error| reconcile_error(session, &error, verb, key)),
+        Err((by_user, done, ended)) => {
             if let Some(Err(error)) = ended
                 && !by_user
             {
-                return Err(reconcile_error(session, &error, key));
+                return Err(reconcile_error(session, &error, verb, key));
             }
             let (exit, message) = if by_user {
-                (Exit::Interrupted, format!("interrupted: {}", listener.done_so_far()))
+                (Exit::Interrupted, format!("interrupted: {done}"))
             } else {
-                (Exit::Unhealthy, format!("timed out after {}: {}", session.deadline.length(), listener.done_so_far()))
+                (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
             };
             Err(CliError::new(exit, message).object(key).hint(format!("the next run completes it: `{again}`")))
         }
@@ -186,7 +192,7 @@ pub async fn plan(
     let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
     let bounded = session.shell.interruptible(async {
         match timeout_at(session.deadline.instant(), work).await {
-            Ok(result) => result.map_err(|error| reconcile_error(session, &error, &key)),
+            Ok(result) => result.map_err(|error| reconcile_error(session, &error, "plan", &key)),
             Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
         }
     });
@@ -225,7 +231,8 @@ pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, ReconcileE
 
 /// The instance of an object that was read.
 pub fn typed(object: DynamicObject) -> Result<FluxInstance, CliError> {
-    let failed = |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
+    let failed =
+        |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
     serde_json::to_value(object).and_then(serde_json::from_value).map_err(failed)
 }
 
@@ -272,8 +279,8 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
 }
 
 /// Puts the errors of the core into the words and exit codes of the command line.
-pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, key: &str) -> CliError {
-    let failed = || CliError::failed(format!("cannot reconcile {key}")).caused_by(error).object(key);
+pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
+    let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
     match error {
         ReconcileError::Call(call) => call_error(call),
         ReconcileError::Lease { source: LeaseError::Call(call), .. } => call_error(call),
@@ -287,7 +294,8 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, key: &str)
         }
         ReconcileError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit());
-            let told = CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
+            let told =
+                CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
             errors.iter().flat_map(|e| e.source.explained.hints()).take(1).fold(told, CliError::hint)
         }
@@ -372,7 +380,10 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             }
             Update::Ready { object } if !has_own_line(&object) => {}
             Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
-            Update::Ready { object } => progress.set(short(&object), State::Done, "ready"),
+            Update::Ready { object } => {
+                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+            }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }

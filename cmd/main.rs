@@ -1,5 +1,6 @@
 //! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -31,6 +32,7 @@ mod suspend;
 mod trace;
 mod tree;
 mod version;
+mod uninstall;
 mod wait;
 mod watch;
 mod why;
@@ -41,6 +43,13 @@ use shell::{CliError, Exit, Shell};
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, only] = arguments.as_slice()
+        && (only == "--version" || only == "-V")
+    {
+        // Scripts ask this often; it need not wait for the command tree to be built.
+        let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let structured = shell::wants_structured_errors(&arguments);
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.disentangled(),
@@ -72,6 +81,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
         Command::Export(command) => export::run(&command, shell),
+        Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),

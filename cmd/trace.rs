@@ -23,7 +23,8 @@ use crate::source::{FromArgs, Source, within};
     # The same for a pod, in two words\n  \
     flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q\n\n  \
     # Which revision of which repository\n  \
-    flux-operator -n apps trace deploy/podinfo -o jsonpath='{.steps[-1].originRevision}'")]
+    flux-operator -n apps trace deploy/podinfo \\\n    \
+    -o jsonpath='{.steps[-1].originRevision}'")]
 pub struct Args {
     /// KIND/NAME, or KIND NAME
     #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::complete::resources())]

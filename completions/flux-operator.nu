@@ -1430,6 +1430,90 @@ module completions {
   export extern "flux-operator build help help" [
   ]
 
+  def "nu-complete flux-operator plan color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an apply would change
+  export extern "flux-operator plan" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator plan color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator plan instance output" [] {
+    [ "table" "wide" "json" ]
+  }
+
+  def "nu-complete flux-operator plan instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator plan instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator plan instance" [
+    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a table, a table with unchanged objects, or JSON
+    --diff                    # Print unified YAML diffs; values of secrets are masked
+    --out: path               # Save the plan for `apply instance --plan`
+    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --strict                  # Fail on patches without effect and on images without digest
+    --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator plan instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of an instance in the cluster
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator plan help" [
+  ]
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator plan help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator plan help help" [
+  ]
+
   def "nu-complete flux-operator apply color" [] {
     [ "auto" "always" "never" ]
   }
@@ -2156,6 +2240,94 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
+  def "nu-complete flux-operator uninstall color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Uninstall Flux
+  export extern "flux-operator uninstall" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator uninstall instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator uninstall instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator uninstall instance" [
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --keep-crds               # Keep the definitions of Flux's kinds and all their objects
+    --yes(-y)                 # Do not ask
+    --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator uninstall help" [
+  ]
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator uninstall help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator uninstall help help" [
+  ]
+
   def "nu-complete flux-operator export color" [] {
     [ "auto" "always" "never" ]
   }
@@ -2643,6 +2815,35 @@ module completions {
     directory: path
   ]
 
+  def "nu-complete flux-operator generate schemas color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator generate schemas" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator generate schemas color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator generate help" [
   ]
@@ -2657,6 +2858,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate help crds" [
+  ]
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator generate help schemas" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2791,6 +2996,14 @@ module completions {
   export extern "flux-operator help build instance" [
   ]
 
+  # Show what an apply would change
+  export extern "flux-operator help plan" [
+  ]
+
+  # Show what an apply of a FluxInstance would change
+  export extern "flux-operator help plan instance" [
+  ]
+
   # Apply objects and wait for what comes of them
   export extern "flux-operator help apply" [
   ]
@@ -2859,6 +3072,14 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
+  # Uninstall Flux
+  export extern "flux-operator help uninstall" [
+  ]
+
+  # Uninstall Flux and delete its FluxInstance
+  export extern "flux-operator help uninstall instance" [
+  ]
+
   # Print objects without what the cluster added
   export extern "flux-operator help export" [
   ]
@@ -2913,6 +3134,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator help generate crds" [
+  ]
+
+  # Write the JSON schemas of the views into a folder
+  export extern "flux-operator help generate schemas" [
   ]
 
   # Print this message or the help of the given subcommand(s)

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
-use flux_operator::reconcile::{self, prepare};
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
+use flux_operator::reconcile::{self, prepare};
 use flux_operator::yaml;
 use serde_json::Value;
 
@@ -102,12 +102,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Applies the object and does the operator's work in this process.
-async fn here(
-    session: &Session<'_>,
-    args: &Args,
-    instance: &FluxInstance,
-    written: &Value,
-) -> Result<Exit, CliError> {
+async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, written: &Value) -> Result<Exit, CliError> {
     let shell = session.shell;
     let target = target(instance);
     let place = session.place(&target.reference());
@@ -133,17 +128,25 @@ async fn here(
     let resource = target.kind.resource_type();
     let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
     let cluster = &session.cluster;
-    let outcome = in_process::conduct(session, args.progress.progress, options, &key, &again, async |options, listener| {
-        prepare(cluster, &target.namespace, listener).await?;
-        let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
-        let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
-        listener.say(&format!("► {place} {}", outcome.as_str()));
-        let mut stored = in_process::stored(stored, &target)?;
-        if !args.wait.wait {
-            stored.spec.wait = Some(false);
-        }
-        reconcile::run(cluster, &stored, &distribution, options, listener).await
-    })
+    let outcome = in_process::conduct(
+        session,
+        args.progress.progress,
+        options,
+        "apply",
+        &key,
+        &again,
+        async |options, listener| {
+            prepare(cluster, &target.namespace, listener).await?;
+            let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
+            let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
+            listener.say(&format!("► {place} {}", outcome.as_str()));
+            let mut stored = in_process::stored(stored, &target)?;
+            if !args.wait.wait {
+                stored.spec.wait = Some(false);
+            }
+            reconcile::run(cluster, &stored, &distribution, options, listener).await
+        },
+    )
     .await?;
     conclude(session, &key, &outcome, &session.look_at(&target))
 }

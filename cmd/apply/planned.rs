@@ -44,7 +44,8 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
             };
             reconcile::execute(&session.cluster, &instance, plan, options, listener).await
         };
-        let outcome = in_process::conduct(&session, args.progress.progress, options, &key, &again, work).await?;
+        let outcome =
+            in_process::conduct(&session, args.progress.progress, options, "apply", &key, &again, work).await?;
         conclude(&session, &key, &outcome, &session.look_at(&target))
     })?
 }

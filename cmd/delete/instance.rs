@@ -3,9 +3,9 @@
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
-use kube::api::{DeleteParams, Preconditions};
 use kube::core::DynamicObject;
 
+use super::request_deletion;
 use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::objects::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
 use crate::shell::confirm::{Agreement, confirm};
@@ -71,7 +71,7 @@ async fn delete(
             return Ok(Exit::Done);
         }
         Some(DryRun::Server) => {
-            remove(session, target, object, true).await?;
+            request_deletion(session, target, object.metadata.uid.clone(), true).await?;
             session.shell.status(&format!("(server dry run) would delete {place}: {effect}"));
             return Ok(Exit::Done);
         }
@@ -89,10 +89,7 @@ async fn delete(
             return Err(error);
         }
     }
-    remove(session, target, object, false).await?;
-    session.shell.status(&format!("► deletion requested for {place}"));
-    let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
-    session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+    request_deletion(session, target, object.metadata.uid.clone(), false).await?;
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
@@ -120,16 +117,6 @@ fn refuse_without_operator(
         .cause(attention.to_string())
         .object(target.reference().to_string())
         .hint(format!("uninstall Flux from here with `{uninstall}`")))
-}
-
-async fn remove(session: &Session<'_>, target: &Target, object: &DynamicObject, dry_run: bool) -> Result<(), CliError> {
-    let objects = session.objects(target.kind, Some(&target.namespace)).await?;
-    // Only the object the question was about: not one of the same name that came meanwhile.
-    let preconditions = Preconditions { uid: object.metadata.uid.clone(), resource_version: None };
-    let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
-    let reference = target.reference();
-    let attempted = format!("delete {}", session.place(&reference));
-    session.call(&attempted, Some(&reference), objects.delete(&target.name, &parameters)).await.map(|_| ())
 }
 
 /// What deleting the object does, as one sentence.

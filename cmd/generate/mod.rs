@@ -10,6 +10,8 @@ use crate::cli::Cli;
 use crate::completion::CompletionShell;
 use crate::shell::{CliError, Exit, Shell};
 
+mod schemas;
+
 /// Write files that are derived from the code
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -19,10 +21,13 @@ pub enum Command {
     Completions { directory: PathBuf },
     /// Write the custom resource definitions into a folder
     Crds { directory: PathBuf },
+    /// Write the JSON schemas of the views into a folder
+    Schemas { directory: PathBuf },
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
+        Command::Schemas { directory } => write_all(directory, schemas::all()?, shell),
         Command::Man { directory } => write_all(directory, man_pages()?, shell),
         Command::Completions { directory } => {
             let scripts = CompletionShell::value_variants()

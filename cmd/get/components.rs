@@ -1,7 +1,13 @@
 //! `get components`: the controllers with their images and pods.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use flux_operator::api::kinds::{DEPLOYMENT, POD};
-use flux_operator::distribution::{Component, Distribution};
+use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
+use flux_operator::api::{FluxInstance, FluxInstanceSpec};
+use flux_operator::build::{BuildOptions, build};
+use flux_operator::distribution::{Component, Distribution, Variant};
 use flux_operator::inspect::listing::listing;
 use flux_operator::inspect::{components, object};
 use serde_json::Value;
@@ -48,12 +54,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: args.names.len() == 1,
             nothing: format!("no Flux controllers found{}", place(namespace.as_deref())),
         };
-        let distribution = Distribution::embedded();
+        let usual = Usual::default();
         show(shell, &source, options, async || {
             let viewed = source
                 .view(shell, |snapshot| {
                     let instances = snapshot.list(&instance_type(), namespace.as_deref());
-                    components::rows(snapshot, namespace.as_deref(), &instances, |d| usual_args(&distribution, d))
+                    let installed = components::deployments(snapshot, namespace.as_deref());
+                    components::rows(snapshot, namespace.as_deref(), &instances, |d| usual.args(d, &installed))
                 })
                 .await?;
             let mut rows = viewed.or_refusal(Vec::is_empty)?;
@@ -79,16 +86,61 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The arguments the distribution starts a controller with at the version its labels name.
-fn usual_args(distribution: &Distribution, deployment: &Value) -> Option<Vec<String>> {
-    let component: Component = object::name(deployment).parse().ok()?;
-    let version = object::label(deployment, "app.kubernetes.io/version")?;
-    let version = distribution.versions().into_iter().find(|v| v.name == version)?;
-    let objects = distribution.component(&version, component).ok()?;
-    let usual = objects.iter().find(|o| object::kind(o) == "Deployment")?;
-    let args = object::items(usual, "/spec/template/spec/containers/0/args");
-    let namespace = object::namespace(deployment).unwrap_or_default();
-    // The distribution leaves the namespace to the pod; the operator writes it out.
-    let plain = |arg: &str| arg.replace("$(RUNTIME_NAMESPACE)", namespace);
-    Some(args.iter().filter_map(Value::as_str).map(plain).collect())
+/// The arguments of the controllers of an instance that asks for nothing special, by version and namespace.
+#[derive(Default)]
+struct Usual(RefCell<HashMap<Plain, ArgsByName>>);
+
+/// Version, namespace and components of an instance without wishes.
+type Plain = (String, String, Vec<String>);
+type ArgsByName = HashMap<String, Vec<String>>;
+
+impl Usual {
+    /// `None` when the Deployment does not say which Flux version it is of, or the program does not know that version.
+    /// `installed` are the controllers beside it: some talk to others, and are told only of those that are there.
+    fn args(&self, deployment: &Value, installed: &[&Value]) -> Option<Vec<String>> {
+        let version = object::label(deployment, VERSION_LABEL)?.to_owned();
+        let namespace = object::namespace(deployment)?.to_owned();
+        let beside = installed.iter().filter(|d| object::namespace(d) == Some(namespace.as_str()));
+        let names = beside.map(|d| object::name(d)).filter(|name| name.parse::<Component>().is_ok());
+        let components = names.map(str::to_owned).collect();
+        let mut known = self.0.borrow_mut();
+        let all = known.entry((version, namespace, components)).or_insert_with_key(plain_args);
+        all.get(object::name(deployment)).cloned()
+    }
+}
+
+fn plain_args((version, namespace, components): &Plain) -> ArgsByName {
+    let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
+    instance.metadata.namespace = Some(namespace.to_owned());
+    instance.spec.distribution.version = version.to_owned();
+    instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
+    instance.spec.components = Some(components.clone());
+    let built = build(&instance, &Distribution::embedded(), &BuildOptions::default());
+    let objects = built.map(|b| b.objects).unwrap_or_default();
+    let args = |deployment: &Value| {
+        let args = object::items(deployment, "/spec/template/spec/containers/0/args");
+        args.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let deployments = objects.iter().filter(|o| object::kind(o) == "Deployment");
+    deployments.map(|d| (object::name(d).to_owned(), args(d))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
+        let usual = Usual::default();
+        let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
+        let new = deployment("v2.9.4");
+        let args = usual.args(&new, &[&new]).unwrap();
+        assert!(args.iter().any(|a| a == "--storage-path=/data"), "{args:?}");
+        assert!(!args.iter().any(|a| a.starts_with("--events-addr=http")), "nobody takes events: {args:?}");
+        let old = deployment("v2.2.3");
+        assert!(usual.args(&old, &[&old]).is_some());
+        let unknown = deployment("v0.0.1");
+        assert!(usual.args(&unknown, &[&unknown]).is_none());
+    }
 }

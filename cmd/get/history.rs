@@ -18,7 +18,7 @@ use crate::source::{FromArgs, Source, instance_type};
     # Failures only\n  \
     flux-operator get history --ready-status False\n\n  \
     # From a dump\n  \
-    kubectl get fluxinstance flux -n flux-system -o yaml | flux-operator get history --from -")]
+    kubectl get fluxinstance -A -o yaml | flux-operator get history --from -")]
 pub struct Args {
     /// Name of the instance
     #[arg(default_value = "flux", add = crate::complete::instances())]

@@ -20,8 +20,8 @@ use crate::source::{ScopeArgs, Source, instance_type};
     flux-operator get instance\n\n  \
     # Every instance with its revision and registry\n  \
     flux-operator get instance -A -o wide\n\n  \
-    # Only the Ready condition\n  \
-    flux-operator get instance flux -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")]
+    # Only the revision\n  \
+    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
 pub struct Args {
     /// Names of instances; all without
     #[arg(add = crate::complete::instances())]
@@ -64,7 +64,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     .await?;
                 let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
                 if not_installed {
-                    shell.hint("the FluxInstance API is not installed; `flux-operator install` installs it");
+                    return Err(api_missing(&source, &kind.resource_name()));
                 }
                 objects = found;
                 if objects.is_empty() && namespace.is_some() {
@@ -94,6 +94,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         })
         .await
     })
+}
+
+/// The API of what was asked for is not there at all.
+pub fn api_missing(source: &Source, api: &str) -> CliError {
+    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place())).hint(format!(
+        "the API server does not serve {api}: install it with `flux-operator install`, or check the context"
+    ))
 }
 
 fn named(objects: &[&Value], name: &str) -> Vec<Value> {

@@ -10,7 +10,7 @@ use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
 use serde_json::Value;
 
-use super::instance::without_managed_fields;
+use super::instance::{api_missing, without_managed_fields};
 use super::{Show, place, show};
 use crate::objects::args::kind as parse_kind;
 use crate::shell::cluster::cli_error;
@@ -116,7 +116,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
         {
             let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
-            return within(shell, stream(shell, cluster, &wanted.kinds, &scope, &options)).await?;
+            return within(shell, stream(shell, &source, cluster, &wanted.kinds, &scope, &options)).await?;
         }
         show(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
@@ -162,6 +162,7 @@ async fn all(
         let mut items = Vec::new();
         let options = ListOptions { label_selector: args.scope.selector.clone(), field_selector: None };
         let mut denied = None;
+        let mut missing = 0;
         for kind in kinds {
             for version in kind.versions {
                 let mut resource = kind.resource_type();
@@ -171,7 +172,9 @@ async fn all(
                         items.extend(objects.into_iter().map(|o| row(kind, o)));
                         break;
                     }
-                    Err(error) if error.is_api_missing() => {}
+                    Err(error) if error.is_api_missing() => {
+                        missing += usize::from(Some(version) == kind.versions.last())
+                    }
                     Err(error) if error.category() == flux_operator::cluster::Category::Denied => {
                         denied = denied.or(Some(error));
                         break;
@@ -179,6 +182,11 @@ async fn all(
                     Err(error) => return Err(cli_error(&error)),
                 }
             }
+        }
+        if missing == kinds.len() {
+            let api =
+                if kinds.len() == 1 { kinds.iter().map(|k| k.plural).collect() } else { "Flux resources".to_owned() };
+            return Err(api_missing(source, &api));
         }
         return match denied {
             Some(error) if items.is_empty() => Err(cli_error(&error)),
@@ -221,6 +229,7 @@ impl From<ClusterError> for Ended {
 /// Prints rows as their pages arrive.
 async fn stream(
     shell: &Shell,
+    source: &Source,
     cluster: &flux_operator::cluster::Cluster,
     kinds: &[&'static FluxKind],
     scope: &Scope,
@@ -254,10 +263,12 @@ async fn stream(
         if let Some((_, error)) = denied.first() {
             return Err(cli_error(error));
         }
-        shell.status(&options.nothing);
         if missing == kinds.len() {
-            shell.hint("no Flux API is installed in this cluster; `flux-operator install` installs it");
+            let api =
+                if kinds.len() == 1 { kinds.iter().map(|k| k.plural).collect() } else { "Flux resources".to_owned() };
+            return Err(api_missing(source, &api));
         }
+        shell.status(&options.nothing);
     } else if !denied.is_empty() {
         let names: Vec<_> = denied.iter().map(|(kind, _)| kind.plural).collect();
         shell.warn(&format!("not allowed to list {}", names.join(", ")));

@@ -318,7 +318,12 @@ fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String
             namespaces.truncate(10);
             Some(format!("{} are in namespace {}: choose it with -n", target.kind.plural, namespaces.join(", ")))
         }
-        _ => None,
+        _ => {
+            let mut names = here;
+            names.sort_unstable();
+            names.truncate(10);
+            Some(format!("{} in namespace {}: {}", target.kind.plural, target.namespace, names.join(", ")))
+        }
     }
 }
 
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!(hint(&[("web", "podinf")]), "found in namespace web: choose it with -n");
         assert_eq!(hint(&[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b: choose it with -n");
         assert_eq!(hint(&[]), "the cluster has no kustomizations");
-        assert_eq!(hint(&[("apps", "zzz")]), "");
+        assert_eq!(hint(&[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
     }
 
     #[test]

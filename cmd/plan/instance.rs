@@ -61,7 +61,8 @@ pub enum Output {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // 1 means differences here, so a general failure gets the next code.
-    planned(args, shell).map_err(|error| if error.exit() == Exit::Failed { error.with_exit(Exit::Usage) } else { error })
+    planned(args, shell)
+        .map_err(|error| if error.exit() == Exit::Failed { error.with_exit(Exit::Usage) } else { error })
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -99,10 +100,7 @@ fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
 }
 
 /// What is planned: the instance of the cluster, or the one of a file with the status of the one in the cluster.
-async fn subject<'a>(
-    args: &Args,
-    shell: &'a Shell,
-) -> Result<(Session<'a>, FluxInstance, Option<Value>), CliError> {
+async fn subject<'a>(args: &Args, shell: &'a Shell) -> Result<(Session<'a>, FluxInstance, Option<Value>), CliError> {
     let session = Session::open(shell).await?;
     let Some(file) = &args.filename else {
         let target = session.instance(&args.name);

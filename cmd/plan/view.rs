@@ -67,14 +67,18 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
         };
         text.push_str(&format!("\nNo longer served: {} {}{stored}\n", removed.definition, removed.versions.join(", ")));
     }
-    let from = plan.previous_revision.as_deref().unwrap_or("nothing");
-    text.push_str(&format!("\nRevision: {from} -> {}\nPlan: {}\n", plan.revision, plan_counts(plan)));
+    let revision = match plan.previous_revision.as_deref() {
+        Some(same) if same == plan.revision => same.to_owned(),
+        from => format!("{} -> {}", from.unwrap_or("nothing"), plan.revision),
+    };
+    text.push_str(&format!("\nRevision: {revision}\nPlan: {}\n", plan_counts(plan)));
     text
 }
 
 /// An empty cell is what a continued row shows.
 fn row(action: &str, object: &str, fields: &str) -> Vec<Cell> {
-    vec![Cell::Text(action.to_owned()), Cell::Text(object.to_owned()), Cell::message(fields)]
+    let blank = |text: &str| if text.is_empty() { " ".to_owned() } else { text.to_owned() };
+    vec![Cell::Text(blank(action)), Cell::Text(blank(object)), Cell::message(&blank(fields))]
 }
 
 fn details(object: &PlannedObject, now: Timestamp) -> Vec<String> {
@@ -91,12 +95,19 @@ fn details(object: &PlannedObject, now: Timestamp) -> Vec<String> {
 
 /// `spec.replicas: 3 -> 1 (set by kubectl, 5m ago)`.
 fn field(change: &FieldChange, secret: bool, now: Timestamp) -> String {
-    let value = |value: &Option<Value>| match value {
-        None => "nothing".to_owned(),
+    let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+    let (from, to) = (text(&change.from), text(&change.to));
+    let same = same_start(&from, &to);
+    let value = |value: &Option<Value>, text: &str| match value {
         Some(_) if secret && is_secret_path(&change.path) => MASK.to_owned(),
-        Some(value) => cut(&value.to_string(), VALUE_WIDTH),
+        _ if text.chars().count() > VALUE_WIDTH => {
+            let rest: String = text.chars().skip(same).collect();
+            let gap = if same > 0 { "…" } else { "" };
+            cut(&format!("{gap}{rest}"), VALUE_WIDTH)
+        }
+        _ => text.to_owned(),
     };
-    let mut text = format!("{}: {} -> {}", change.path, value(&change.from), value(&change.to));
+    let mut text = format!("{}: {} -> {}", change.path, value(&change.from, &from), value(&change.to, &to));
     if let Some(owner) = &change.owner {
         text.push_str(&format!(" (set by {}", owner.manager));
         if let Ok(time) = owner.time.parse::<Timestamp>() {
@@ -107,8 +118,17 @@ fn field(change: &FieldChange, secret: bool, now: Timestamp) -> String {
     text
 }
 
+/// How many characters long values have in common at their start, back to where a part of them begins.
+fn same_start(from: &str, to: &str) -> usize {
+    let common = from.chars().zip(to.chars()).take_while(|(a, b)| a == b).count();
+    let parts = from.chars().take(common).enumerate().filter(|(_, c)| "/:@,\"".contains(*c));
+    parts.last().map_or(0, |(index, _)| index + 1)
+}
+
 fn is_secret_path(path: &str) -> bool {
-    SECRET_FIELDS.iter().any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
+    SECRET_FIELDS
+        .iter()
+        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
 }
 
 /// The plan as JSON, without the values of secrets.
@@ -197,7 +217,9 @@ fn named(object: &Value) -> Value {
     if let Some(fields) = whole.as_object_mut() {
         let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
         for key in ["name", "namespace"] {
-            if let (Some(metadata), Some(value)) = (metadata.as_object_mut(), object.pointer(&format!("/metadata/{key}"))) {
+            if let (Some(metadata), Some(value)) =
+                (metadata.as_object_mut(), object.pointer(&format!("/metadata/{key}")))
+            {
                 metadata.insert(key.to_owned(), value.clone());
             }
         }
@@ -258,6 +280,17 @@ mod tests {
         let secret: FieldChange =
             serde_json::from_value(json!({"path": "data.password", "from": "a", "to": "b"})).unwrap();
         assert_eq!(field(&secret, true, now), "data.password: *** -> ***");
+    }
+
+    #[test]
+    fn long_values_are_shown_from_where_they_differ() {
+        let image = |tag: &str| json!(format!("ghcr.io/fluxcd/kustomize-controller:{tag}@sha256:0123456789"));
+        let change: FieldChange =
+            serde_json::from_value(json!({"path": "image", "from": image("v1.9.4"), "to": image("v1.9.0")})).unwrap();
+        assert_eq!(
+            field(&change, false, Timestamp::UNIX_EPOCH),
+            "image: …v1.9.4@sha256:0123456789\" -> …v1.9.0@sha256:0123456789\""
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use flux_operator::reconcile::{self, Options};
 
-use crate::in_process::{self, DistributionArgs, InProcessArgs, Listener, conclude, plan_counts, refuse_beside_operator};
+use crate::in_process::{
+    self, DistributionArgs, InProcessArgs, Listener, conclude, plan_counts, refuse_beside_operator,
+};
 use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::objects::{Act, Session, Target, request_and_follow, send, suspended};
 use crate::shell::progress::ProgressArgs;
@@ -43,7 +45,9 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if !args.in_process.in_process && args.distribution.is_given() {
-        return Err(CliError::usage("--distribution and --strict are for runs in this process").hint("add --in-process"));
+        return Err(
+            CliError::usage("--distribution and --strict are for runs in this process").hint("add --in-process")
+        );
     }
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
@@ -99,6 +103,7 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
     let work = async |options: &Options, listener: &Listener| {
         reconcile::run(cluster, &instance, &distribution, options, listener).await
     };
-    let outcome = in_process::conduct(session, args.progress.progress, options, &key, &again, work).await?;
+    let outcome =
+        in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
     conclude(session, &key, &outcome, &session.look_at(target))
 }

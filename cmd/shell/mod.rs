@@ -21,8 +21,8 @@ pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
-pub use interrupt::{Interruption, interrupted};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
+pub use interrupt::{Interruption, interrupted};
 
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {

@@ -112,11 +112,13 @@ fn color_of(text: &str) -> Option<Color> {
     }
 }
 
-/// Text of others without what a terminal would obey: control characters become blanks, direction marks go.
+/// Text of others without what a terminal would obey: control characters and direction marks go, line ends and tabs become
+/// blanks.
 pub fn clean(text: &str) -> String {
     text.chars()
+        .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
+        .filter(|c| !c.is_control())
         .filter(|c| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-        .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
@@ -330,6 +332,6 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_the_terminal() {
-        assert_eq!(clean("a\u{1b}[31mred\r\nb\u{202e}c"), "a [31mred  bc");
+        assert_eq!(clean("a\u{1b}[31mred\r\nb\u{202e}c"), "a[31mred  bc");
     }
 }

@@ -5,7 +5,10 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::Command;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::cli::Cli;
 
 use super::{CliError, Exit, environment};
 
@@ -14,6 +17,7 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool) -> u
     if let Some(code) = plugin(&error, arguments) {
         return code;
     }
+    let error = with_folded_usage(arguments).unwrap_or(error);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -22,6 +26,40 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool) -> u
         let _ = error.print();
     }
     exit.code_and_category().0
+}
+
+/// clap folds help texts at 80 columns but not usage lines, so those of the commands with many required flags are
+/// written out. Done only when there is something to print: it walks the whole command tree.
+fn with_folded_usage(arguments: &[OsString]) -> Option<clap::Error> {
+    fn fold(mut command: clap::Command) -> clap::Command {
+        let usage = command.render_usage().to_string();
+        if usage.lines().any(|line| line.len() > 80) {
+            command = command.override_usage(fold_usage(usage.trim_start_matches("Usage: ")));
+        }
+        command.mut_subcommands(fold)
+    }
+    let mut command = Cli::command();
+    command.build();
+    fold(command).try_get_matches_from(arguments).err()
+}
+
+/// Breaks a usage line where the next word would not fit; a flag and its value are one word.
+fn fold_usage(usage: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in usage.split_whitespace() {
+        match words.last_mut().filter(|last| last.starts_with("--") && !last.contains(' ') && word.starts_with('<')) {
+            Some(flag) => *flag = format!("{flag} {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut().filter(|line| "Usage: ".len() + line.len() + 1 + word.len() <= 78) {
+            Some(line) => *line = format!("{line} {word}"),
+            None => lines.push(word),
+        }
+    }
+    lines.join(" \\\n         ")
 }
 
 fn structured_error(error: &clap::Error) -> CliError {

@@ -171,7 +171,10 @@ pub fn stage(object: &ResourceId) -> ApplyStage {
 pub fn fingerprint(live: &Value) -> String {
     let mut bare = live.clone();
     if let Some(object) = bare.as_object_mut() {
-        object.remove("status");
+        object.shift_remove("status");
+        // Read alone or in a list, the same object has these in another order.
+        object.shift_remove("apiVersion");
+        object.shift_remove("kind");
     }
     if let Some(metadata) = bare.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");

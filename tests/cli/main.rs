@@ -8,6 +8,7 @@ mod create_instance;
 mod distribution;
 mod explain;
 mod habits;
+mod inspect;
 mod install;
 mod support;
 mod usage;

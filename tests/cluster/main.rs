@@ -5,6 +5,7 @@ mod support;
 
 mod api;
 mod access;
+mod canary;
 mod harness;
 mod program;
 mod secrets;
@@ -15,5 +16,12 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    support::run_tests([harness::tests(), api::tests(), secrets::tests(), access::tests()].concat())
+    let tests = [
+        access::tests(),
+        api::tests(),
+        canary::tests(),
+        harness::tests(),
+        secrets::tests(),
+    ];
+    support::run_tests(tests.concat())
 }

@@ -6,6 +6,7 @@ mod support;
 
 mod cluster_objects;
 mod deleting;
+mod in_process;
 mod requests;
 mod terminal;
 mod waiting;
@@ -13,6 +14,6 @@ mod waiting;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests()].concat();
+    let tests = [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()].concat();
     support::run_tests(tests)
 }

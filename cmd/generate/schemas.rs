@@ -1,0 +1,52 @@
+//! `generate schemas`: what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
+
+use flux_operator::inspect::checks::CheckReport;
+use flux_operator::inspect::components::ComponentRow;
+use flux_operator::inspect::instance::HistoryRow;
+use flux_operator::inspect::inventory::InventoryRow;
+use flux_operator::inspect::report::StatsRow;
+use flux_operator::inspect::trace::Trace;
+use flux_operator::inspect::tree::TreeNode;
+use flux_operator::inspect::version::VersionView;
+use flux_operator::inspect::why::Why;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+use crate::shell::CliError;
+
+/// How a list of rows is printed.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct List<T> {
+    /// Name of the list.
+    kind: String,
+    items: Vec<T>,
+}
+
+/// The schema of what is written, where a field that is left out is optional.
+fn schema<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+}
+
+/// Every schema with its file name.
+pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let schemas = [
+        ("components", schema::<List<ComponentRow>>()),
+        ("history", schema::<List<HistoryRow>>()),
+        ("inventory", schema::<List<InventoryRow>>()),
+        ("stats", schema::<List<StatsRow>>()),
+        ("tree", schema::<TreeNode>()),
+        ("trace", schema::<Trace>()),
+        ("version", schema::<VersionView>()),
+        ("check", schema::<CheckReport>()),
+        ("why", schema::<Why>()),
+    ];
+    schemas
+        .into_iter()
+        .map(|(name, schema)| {
+            let text = serde_json::to_string_pretty(&schema)
+                .map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;
+            Ok((format!("{name}.json"), format!("{text}\n").into_bytes()))
+        })
+        .collect()
+}

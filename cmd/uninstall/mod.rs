@@ -1,0 +1,20 @@
+//! `uninstall`: takes Flux off a cluster.
+
+use clap::Subcommand;
+
+use crate::shell::{CliError, Exit, Shell};
+
+mod instance;
+
+/// Uninstall Flux
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Instance(instance::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+    }
+}
