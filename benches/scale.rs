@@ -121,12 +121,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn figures(
-        &self,
-        program: &Path,
-        arguments: &[String],
-        environment: &[(&str, &str)],
-    ) -> Fallible<Figures> {
+    async fn figures(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Figures> {
         // kubectl caches what the server serves, and both start from warm disks.
         self.once(program, arguments, environment).await?;
         let mark = self.plane.audit().mark().await?;
@@ -207,10 +202,7 @@ fn verdict(case: &Case, figures: &Figures) -> String {
         let word = if figure <= goal { "met".to_owned() } else { format!("missed by {:.1}", figure - goal) };
         Some(format!("{goal} {unit}: {word}"))
     };
-    let both = [
-        judge(case.milliseconds, figures.milliseconds, "ms"),
-        judge(case.mebibytes, figures.mebibytes, "MiB"),
-    ];
+    let both = [judge(case.milliseconds, figures.milliseconds, "ms"), judge(case.mebibytes, figures.mebibytes, "MiB")];
     both.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -263,11 +255,7 @@ async fn run(runs: usize) -> Fallible<()> {
             Case::new("get resources -A", "get resources -A", "get gitrepo,ks -A").goal(milliseconds, Some(mebibytes)),
             Case::new("get resources gitrepo -A", "get resources gitrepo -A", "get gitrepo -A"),
             Case::new("get resources -A -o name", "get resources -A -o name", "get gitrepo,ks -A -o name"),
-            Case::new(
-                "get all -A --ready-status False",
-                "get all -A --ready-status False",
-                "get gitrepo,ks -A",
-            ),
+            Case::new("get all -A --ready-status False", "get all -A --ready-status False", "get gitrepo,ks -A"),
             Case::new("stats", "stats", ""),
             Case::new("get instance flux", "get instance flux", "get fluxinstance flux").goal(12.0, None),
         ];

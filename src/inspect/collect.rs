@@ -52,7 +52,8 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
             (need, answer)
         });
         let mut answers = answers.buffer_unordered(CONCURRENCY);
-        while let Some((need, (answer, refusal))) = answers.next().await.map(|(n, a)| a.map(|a| (n, a))).transpose()? {
+        while let Some((need, answered)) = answers.next().await {
+            let (answer, refusal) = answered?;
             snapshot.answer(need, answer);
             refusals.extend(refusal);
         }
@@ -316,7 +317,9 @@ async fn list_kind(
                     }
                 }
                 Err(error) if error.is_api_missing() => break,
-                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => return Ok(Listed::Denied(Box::new(error))),
+                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
+                    return Ok(Listed::Denied(Box::new(error)));
+                }
                 // The pages' snapshot expired before anything was handed on: one fresh start shows nothing twice.
                 Err(error)
                     if matches!(error.reason, Reason::Server { code: 410, .. }) && token.is_none() && !restarted =>

@@ -21,8 +21,7 @@ fn names(run: &Run) -> Vec<String> {
     let list = run.json();
     let items = list["items"].as_array().expect("items").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let mut names: Vec<_> =
-        items.map(|i| format!("{}/{}", text(&i["kind"]), text(&i["metadata"]["name"]))).collect();
+    let mut names: Vec<_> = items.map(|i| format!("{}/{}", text(&i["kind"]), text(&i["metadata"]["name"]))).collect();
     names.sort();
     names
 }
