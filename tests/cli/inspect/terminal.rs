@@ -10,7 +10,7 @@ use super::DUMP;
 /// What a command shows on a terminal of so many columns.
 fn shown(columns: u16, arguments: &str) -> String {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
-    let script = format!("stty cols {columns} rows 50; {binary} {arguments} --from {DUMP}; echo END");
+    let script = format!("stty cols {columns} rows 50; {binary} {arguments} --from {DUMP} 2>/dev/null; echo END");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
@@ -48,6 +48,7 @@ fn every_table_fits_80_columns_and_narrower_terminals() {
     for arguments in tables {
         for columns in [80, 100] {
             let text = plain(&shown(columns, arguments));
+            assert!(text.lines().all(|line| line.trim_end() == line), "{arguments} leaves blanks:\n{text}");
             let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap_or_default();
             assert!(widest <= usize::from(columns), "{arguments} is {widest} wide on {columns} columns:\n{text}");
         }
