@@ -18,7 +18,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps reconcile all --kind gitrepo")]
 pub struct Args {
     /// Kind of the objects: any case, plural or short name
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", add = crate::complete::kinds())]
     pub kind: String,
     /// Only objects whose Ready condition has this status
     #[arg(long, value_enum, ignore_case = true, value_name = "STATUS")]

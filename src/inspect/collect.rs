@@ -249,7 +249,7 @@ struct PageMetadata {
 pub enum Listed {
     All,
     NotInstalled,
-    Denied(ClusterError),
+    Denied(Box<ClusterError>),
 }
 
 /// Lists kinds concurrently and hands their pages on in the order of kinds, each as soon as those before it are done.
@@ -316,7 +316,7 @@ async fn list_kind(
                     }
                 }
                 Err(error) if error.is_api_missing() => break,
-                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => return Ok(Listed::Denied(error)),
+                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => return Ok(Listed::Denied(Box::new(error))),
                 // The pages' snapshot expired before anything was handed on: one fresh start shows nothing twice.
                 Err(error)
                     if matches!(error.reason, Reason::Server { code: 410, .. }) && token.is_none() && !restarted =>
