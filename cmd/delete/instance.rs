@@ -27,7 +27,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]

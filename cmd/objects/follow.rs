@@ -107,10 +107,11 @@ pub async fn request_and_follow(
             () => followed.push(Followed { target: one.target, request: Some(one.token), absent: Absent::Ends }),
         }
     }
-    if wait && !followed.is_empty() {
-        if let Err(error) = until_ready(session, &followed, mode).await {
-            failed.push(error);
-        }
+    if wait
+        && !followed.is_empty()
+        && let Err(error) = until_ready(session, &followed, mode).await
+    {
+        failed.push(error);
     }
     all_or_error(session, failed, targets.len(), act.goal())
 }

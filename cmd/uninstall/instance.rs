@@ -34,7 +34,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator uninstall instance --in-process --keep-crds --yes")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub in_process: InProcessArgs,

@@ -17,7 +17,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system wait instance flux --for=create")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub until: ForArgs,

@@ -54,7 +54,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
     .stderr_has("caused by: still waiting: the request is not handled yet")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
-    .stderr_has(&format!("`flux-operator get instance flux -n {namespace}`"));
+    .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
 }
 
 async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
