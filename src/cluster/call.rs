@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::credential_plugin::PluginToken;
-use super::error::{is_connect_failure, is_tls_failure};
+use super::explain::{is_connect_failure, is_tls_failure};
 
 /// How often one call is sent at most.
 pub(super) const MAX_ATTEMPTS: u32 = 5;

@@ -15,6 +15,7 @@ mod discovery;
 mod error;
 pub mod lease;
 pub mod events;
+mod explain;
 pub mod kubeconfig;
 pub mod object;
 mod object_ref;

@@ -70,7 +70,7 @@ pub struct PatchError {
     /// Position in the list of patches, from 0.
     pub index: usize,
     /// The object it failed on, once one was chosen.
-    pub object: Option<ResourceId>,
+    pub object: Option<Box<ResourceId>>,
     pub kind: PatchErrorKind,
 }
 
@@ -199,7 +199,7 @@ pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<P
         .collect()
 }
 
-type Failure = (Option<ResourceId>, PatchErrorKind);
+type Failure = (Option<Box<ResourceId>>, PatchErrorKind);
 type Applied = Result<(PatchKind, String, Vec<PatchedObject>), Failure>;
 
 fn compile(target: &Selector) -> Result<CompiledSelector, Failure> {
@@ -214,8 +214,8 @@ fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Appli
         let id = resource.current_id();
         let before = resource.object.clone();
         resource.remember_id();
-        body.apply(&mut resource.object).map_err(|error| (Some(id.clone()), error.into()))?;
-        check_identity(&resource.object).map_err(|kind| (Some(id.clone()), kind))?;
+        body.apply(&mut resource.object).map_err(|error| (Some(Box::new(id.clone())), error.into()))?;
+        check_identity(&resource.object).map_err(|kind| (Some(Box::new(id.clone())), kind))?;
         objects.push(PatchedObject { object: id, deleted: false, changes: changed_paths(&before, &resource.object) });
     }
     Ok((PatchKind::Json6902, target.to_string(), objects))
@@ -250,7 +250,7 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
                     kept
                 }
                 Err(error) => {
-                    failure = Some((Some(id), error.into()));
+                    failure = Some((Some(Box::new(id)), error.into()));
                     true
                 }
             }

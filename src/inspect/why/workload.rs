@@ -135,6 +135,20 @@ impl<'a> Walk<'a> {
             }
         }
         let events = self.events();
+        let volumes = ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"];
+        if let Some(event) = events::newest_warning(&events, &ObjectRef::of(pod), &volumes) {
+            let text = object::text(event, "/message");
+            let secret = text.contains("not found").then(|| message::after(text, "secret ")).flatten();
+            let (reason, summary) = match secret {
+                Some(secret) => (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist")),
+                None => (Reason::ContainerConfigError, "the pod cannot be set up on its node".to_owned()),
+            };
+            return Some(
+                Cause::new(reason, pod, summary)
+                    .evidence("event", text, events::last_seen(event))
+                    .next(self.kubectl(pod, "describe", "")),
+            );
+        }
         let probe = events::newest_warning(&events, &ObjectRef::of(pod), &["Unhealthy"])?;
         Some(
             Cause::new(Reason::ProbeFailing, pod, "a probe of the container fails")
