@@ -130,8 +130,9 @@ async fn through_operator(
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends };
-    until_gone(session, &followed, instance.metadata.uid.as_deref(), args.progress.progress).await?;
+    let followed =
+        Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: instance.metadata.uid.clone() };
+    until_gone(session, &followed, args.progress.progress).await?;
     session.shell.print(&format!("{}: uninstalled\n", target.reference()))?;
     Ok(Exit::Done)
 }

@@ -119,7 +119,8 @@ async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
     world.every_state(&cluster).await;
     let has = async |arguments: &str, texts: &[&str]| {
         // An event may be written just after the status it speaks of.
-        let seen = eventually(&format!("{arguments} to show {texts:?}"), SOON, || async {
+        let what = format!("{arguments} to show {texts:?}");
+        let seen = eventually(&what, SOON, || async {
             let run = run(&cluster, arguments).await.exits(0);
             texts.iter().all(|text| run.stdout.contains(text)).then_some(run)
         });

@@ -42,7 +42,8 @@ async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&s
 
 /// Waits until `why instance` names a reason, and returns the cause.
 async fn cause(cluster: &TestCluster, reason: &str) -> Value {
-    let found = eventually(&format!("the cause {reason}"), SOON, || async {
+    let what = format!("the cause {reason}");
+    let found = eventually(&what, SOON, || async {
         let run = run(cluster, "why instance -o json").await;
         (run.code == 7 && run.json()["cause"]["reason"] == reason).then_some(run)
     });
