@@ -42,7 +42,8 @@ async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&s
 
 /// Waits until `why instance` names a reason, and returns the cause.
 async fn cause(cluster: &TestCluster, reason: &str) -> Value {
-    let found = eventually(&format!("the cause {reason}"), SOON, || async {
+    let what = format!("the cause {reason}");
+    let found = eventually(&what, SOON, || async {
         let run = run(cluster, "why instance -o json").await;
         (run.code == 7 && run.json()["cause"]["reason"] == reason).then_some(run)
     });
@@ -62,14 +63,13 @@ fn evidence(cause: &Value) -> String {
 
 async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
     let mut world = World::new(&cluster).await;
-    world.repository.write("deploy/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n").expect("written");
     let namespaced = format!("namespace: {}\n", cluster.namespace());
     let text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n";
     world.repository.write("deploy/kustomization.yaml", &format!("{text}{namespaced}")).expect("written");
     world.push("one");
     install(&cluster, &world.url(), "./deploy", None).await.exits(0);
     let waited = run(&cluster, "wait resource gitrepo/app ks/app --timeout 60s").await.exits(0);
-    waited.stdout_has(&format!("Applied revision: {}", world.revision()));
+    waited.stdout_has(&format!("Applied revision: refs/heads/{}", world.revision()));
     assert_eq!(applied(&cluster).await.as_deref(), Some("one"));
 
     let namespace = cluster.namespace();

@@ -211,7 +211,8 @@ pub fn api(cluster: &TestCluster, kind: &str) -> Api<DynamicObject> {
 /// Waits until the Ready condition has this status, and returns its message.
 pub async fn until(cluster: &TestCluster, kind: &str, name: &str, status: &str) -> String {
     let api = api(cluster, kind);
-    let seen = eventually(&format!("{kind}/{name} to have Ready={status}"), SOON, || async {
+    let what = format!("{kind}/{name} to have Ready={status}");
+    let seen = eventually(&what, SOON, || async {
         let object = api.get_opt(name).await.expect("asked")?;
         let conditions = object.data.pointer("/status/conditions")?.as_array()?.clone();
         let ready = conditions.into_iter().find(|c| c["type"] == "Ready" && c["status"] == status)?;
