@@ -293,7 +293,7 @@ fn comparable_instance(instance: &Value) -> Value {
 }
 
 /// Makes Deployments ready at once, unless held, and lets go of what is deleted in the foreground.
-async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
+pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
     let resource = cluster.resource(&id("apps/v1", "Deployment", "", "")).await.expect("a known kind");
     loop {
         let mut deployments = Follower::new(&cluster, resource.clone(), None, Selector::default(), None);
@@ -321,7 +321,7 @@ async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
     }
 }
 
-async fn play_deployment(cluster: &Cluster, object: &Value, paused: bool) {
+pub async fn play_deployment(cluster: &Cluster, object: &Value, paused: bool) {
     let id = ResourceId::of(object);
     let metadata = &object["metadata"];
     if metadata.get("deletionTimestamp").is_some() {
