@@ -55,7 +55,7 @@ instance 0 0 "$all" >"$work/all.yaml"
 instance 3 10 >"$work/shards.yaml"
 instance 50 0 >"$work/50.yaml"
 
-nothing=$(median true)
+nothing=$(median "$(type -P true)") # the program, not the word built into the shell
 start=$(median "$binary" --version)
 default=$(median "$binary" build instance -f "$work/default.yaml")
 fifty=$(median "$binary" build instance -f "$work/50.yaml")

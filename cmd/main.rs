@@ -1,5 +1,6 @@
 //! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -42,6 +43,13 @@ use shell::{CliError, Exit, Shell};
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, only] = arguments.as_slice()
+        && (only == "--version" || only == "-V")
+    {
+        // Scripts ask this often; it need not wait for the command tree to be built.
+        let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let structured = shell::wants_structured_errors(&arguments);
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.disentangled(),

@@ -59,7 +59,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let viewed = source
                 .view(shell, |snapshot| {
                     let instances = snapshot.list(&instance_type(), namespace.as_deref());
-                    components::rows(snapshot, namespace.as_deref(), &instances, |d| usual.args(d))
+                    let installed = components::deployments(snapshot, namespace.as_deref());
+                    components::rows(snapshot, namespace.as_deref(), &instances, |d| usual.args(d, &installed))
                 })
                 .await?;
             let mut rows = viewed.or_refusal(Vec::is_empty)?;
@@ -87,32 +88,34 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// The arguments of the controllers of an instance that asks for nothing special, by version and namespace.
 #[derive(Default)]
-struct Usual(RefCell<HashMap<(String, String), HashMap<String, Vec<String>>>>);
+struct Usual(RefCell<HashMap<Plain, ArgsByName>>);
+
+/// Version, namespace and components of an instance without wishes.
+type Plain = (String, String, Vec<String>);
+type ArgsByName = HashMap<String, Vec<String>>;
 
 impl Usual {
     /// `None` when the Deployment does not say which Flux version it is of, or the program does not know that version.
-    fn args(&self, deployment: &Value) -> Option<Vec<String>> {
+    /// `installed` are the controllers beside it: some talk to others, and are told only of those that are there.
+    fn args(&self, deployment: &Value, installed: &[&Value]) -> Option<Vec<String>> {
         let version = object::label(deployment, VERSION_LABEL)?.to_owned();
         let namespace = object::namespace(deployment)?.to_owned();
+        let beside = installed.iter().filter(|d| object::namespace(d) == Some(namespace.as_str()));
+        let names = beside.map(|d| object::name(d)).filter(|name| name.parse::<Component>().is_ok());
+        let components = names.map(str::to_owned).collect();
         let mut known = self.0.borrow_mut();
-        let all =
-            known.entry((version, namespace)).or_insert_with_key(|(version, namespace)| plain_args(version, namespace));
+        let all = known.entry((version, namespace, components)).or_insert_with_key(plain_args);
         all.get(object::name(deployment)).cloned()
     }
 }
 
-fn plain_args(version: &str, namespace: &str) -> HashMap<String, Vec<String>> {
-    let all: Vec<_> = Component::ALL.iter().map(|c| c.as_str().to_owned()).collect();
-    let build_with = |components: Option<Vec<String>>| {
-        let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
-        instance.metadata.namespace = Some(namespace.to_owned());
-        instance.spec.distribution.version = version.to_owned();
-        instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
-        instance.spec.components = components;
-        build(&instance, &Distribution::embedded(), &BuildOptions::default())
-    };
-    // Older versions lack some components; their default set is always there.
-    let built = build_with(Some(all)).or_else(|_| build_with(None));
+fn plain_args((version, namespace, components): &Plain) -> ArgsByName {
+    let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
+    instance.metadata.namespace = Some(namespace.to_owned());
+    instance.spec.distribution.version = version.to_owned();
+    instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
+    instance.spec.components = Some(components.clone());
+    let built = build(&instance, &Distribution::embedded(), &BuildOptions::default());
     let objects = built.map(|b| b.objects).unwrap_or_default();
     let args = |deployment: &Value| {
         let args = object::items(deployment, "/spec/template/spec/containers/0/args");
@@ -131,9 +134,13 @@ mod tests {
     fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
         let usual = Usual::default();
         let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
-        let args = usual.args(&deployment("v2.9.4")).unwrap();
+        let new = deployment("v2.9.4");
+        let args = usual.args(&new, &[&new]).unwrap();
         assert!(args.iter().any(|a| a == "--storage-path=/data"), "{args:?}");
-        assert!(usual.args(&deployment("v2.2.3")).is_some());
-        assert!(usual.args(&deployment("v0.0.1")).is_none());
+        assert!(!args.iter().any(|a| a.starts_with("--events-addr=http")), "nobody takes events: {args:?}");
+        let old = deployment("v2.2.3");
+        assert!(usual.args(&old, &[&old]).is_some());
+        let unknown = deployment("v0.0.1");
+        assert!(usual.args(&unknown, &[&unknown]).is_none());
     }
 }

@@ -1,11 +1,17 @@
 //! The nearest known word to a mistyped one.
 
-/// Returns the candidate most like `word`, if any is like it at all (Jaro-Winkler ≥ 0.75, as clap's own suggestions).
+/// Returns the candidate most like `word`, if any is like it at all: Jaro-Winkler ≥ 0.75, as clap's own suggestions, or one
+/// slip of the fingers away, which that measure misses in short words (`tow` for `two`).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates
         .into_iter()
-        .map(|c| (strsim::jaro_winkler(&word, &c.to_lowercase()), c))
+        .map(|c| {
+            let candidate = c.to_lowercase();
+            let slip = candidate.chars().count() > 2 && strsim::osa_distance(&word, &candidate) <= 1;
+            let likeness = strsim::jaro_winkler(&word, &candidate);
+            (if slip { likeness.max(0.9) } else { likeness }, c)
+        })
         .filter(|(score, _)| *score >= 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)
@@ -18,6 +24,7 @@ mod tests {
     #[test]
     fn a_typo_finds_its_word_and_nonsense_finds_none() {
         assert_eq!(nearest("podinf", ["flux", "podinfo"]), Some("podinfo"));
+        assert_eq!(nearest("tow", ["one", "two"]), Some("two"));
         assert_eq!(nearest("zzz", ["flux", "podinfo"]), None);
     }
 }

@@ -155,10 +155,11 @@ fn shell(line: &str, folder: &Path, kubeconfig: &Path, (flag, filter): (&str, &s
         std::fs::write(&program, script).expect("written");
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
     }
+    // A watch goes on until it is stopped; what it printed until then is looked at.
     let mut command = Command::new("timeout");
-    command.args(["30", "bash", "-c", line]).current_dir(folder).env_clear();
+    command.args(["4", "bash", "-c", line]).current_dir(folder).env_clear();
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).env("HOME", folder).env("KUBECONFIG", kubeconfig);
-    command.env("FLUX_OPERATOR_TIMEOUT", "2s").env("RUST_LOG", filter);
+    command.env("FLUX_OPERATOR_TIMEOUT", "1s").env("RUST_LOG", filter);
     for name in ["TOKEN", "GIT_TOKEN", "ENTERPRISE_TOKEN", "GITHUB_TOKEN", "SECRET"] {
         command.env(name, CANARY);
     }

@@ -5,8 +5,10 @@
 mod support;
 
 mod drift;
+mod faults;
 mod health;
 mod install;
+mod proof;
 mod uninstall;
 mod upgrade;
 mod world;
@@ -14,5 +16,8 @@ mod world;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::run_tests([install::tests(), drift::tests(), upgrade::tests(), health::tests(), uninstall::tests()].concat())
+    if let Some(exit) = faults::run_as_child() {
+        return exit;
+    }
+    support::run_tests([install::tests(), drift::tests(), upgrade::tests(), health::tests(), uninstall::tests(), faults::tests(), proof::tests()].concat())
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use flux_operator::secrets::{self, Credentials, SecretError, SecretText};
 
+use crate::complete;
 use crate::shell::prompt::{self, SecretSource};
 use crate::shell::{CliError, Exit, SecretArg, Shell};
 
@@ -62,6 +63,7 @@ const OBJECT: &str = "Secret options";
 #[derive(clap::Args, Clone, Debug)]
 pub struct SecretArgs {
     /// Name of the Secret
+    #[arg(add = complete::secrets())]
     pub name: String,
     /// Labels as KEY=VALUE, repeatable or separated by commas
     #[arg(long, value_name = "KEY=VALUE", help_heading = OBJECT)]
@@ -109,6 +111,9 @@ struct Described {
     annotations: BTreeMap<String, String>,
 }
 
+/// Keys and values of labels or annotations.
+type Pairs = Vec<(String, String)>;
+
 impl SecretArgs {
     fn describe(&self, shell: &Shell) -> Result<Described, CliError> {
         secrets::check_name(&self.name).map_err(secret_error)?;
@@ -116,7 +121,7 @@ impl SecretArgs {
         if let Some(namespace) = &namespace {
             secrets::check_namespace(namespace).map_err(secret_error)?;
         }
-        let collect = |texts: &[String], parse: fn(&str) -> Result<Vec<(String, String)>, SecretError>| {
+        let collect = |texts: &[String], parse: fn(&str) -> Result<Pairs, SecretError>| {
             let pairs: Result<Vec<_>, _> = texts.iter().map(|text| parse(text)).collect();
             pairs.map(|pairs| pairs.into_iter().flatten().collect()).map_err(secret_error)
         };
