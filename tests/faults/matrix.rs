@@ -242,12 +242,15 @@ async fn set_out(site: &Site, phase: Phase) {
     match phase {
         Phase::Install | Phase::Uninstall => {}
         Phase::Steady => site.annotate(json!({"reconcile.fluxcd.io/requestedAt": "steady"})).await,
-        Phase::Change => {
-            let deployment = id("apps/v1", "Deployment", crate::site::NAMESPACE, "source-controller");
-            let patch = json!({"spec": {"replicas": 2}, "metadata": {"labels": {"theirs": "1"}}});
-            site.direct.merge_patch(&deployment, None, &patch, "kubectl-edit").await.expect("the deployment is there");
-        }
+        Phase::Change => edit(site).await,
     }
+}
+
+/// Somebody else changes a Deployment.
+pub async fn edit(site: &Site) {
+    let deployment = id("apps/v1", "Deployment", crate::site::NAMESPACE, "source-controller");
+    let patch = json!({"spec": {"replicas": 2}, "metadata": {"labels": {"theirs": "1"}}});
+    site.direct.merge_patch(&deployment, None, &patch, "kubectl-edit").await.expect("the deployment is there");
 }
 
 async fn act(site: &Site, phase: Phase) -> Result<(), String> {
@@ -305,7 +308,7 @@ fn path_of(uri: &str) -> String {
 }
 
 /// Says what `end` has too little, too much, or otherwise.
-fn differences(expected: Option<&BTreeMap<String, Value>>, end: &BTreeMap<String, Value>) -> Vec<String> {
+pub fn differences(expected: Option<&BTreeMap<String, Value>>, end: &BTreeMap<String, Value>) -> Vec<String> {
     let Some(expected) = expected else { return vec![] };
     let mut differences = vec![];
     for (object, value) in expected {

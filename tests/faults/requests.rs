@@ -9,8 +9,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster) {
-    let progress: fn(&str) = if std::env::var_os("FAULTS_VERBOSE").is_some() { |line| eprintln!("{line}") } else { |_| () };
-    let report = matrix::run(Extent::Rotating, 3, progress).await.expect("undisturbed lives succeed");
+    let report = matrix::run(Extent::Rotating, 3, crate::progress()).await.expect("undisturbed lives succeed");
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
     assert!(report.unmet.is_empty(), "these requests did not come again: {:#?}", report.unmet);
     let met: usize = report.met.values().map(|(count, _)| count).sum();

@@ -176,9 +176,10 @@ impl Site {
     pub async fn wipe(&self) {
         self.proxy.clear_rules();
         self.proxy.cut_connections();
-        let none = json!({"metadata": {"finalizers": null}});
         if self.direct.read(&instance_id()).await.expect("readable").is_some() {
-            self.direct.merge_patch(&instance_id(), None, &none, "harness").await.expect("the finalizer can be cleared");
+            let none = json!({"metadata": {"finalizers": null}});
+            let instance = self.direct.merge_patch(&instance_id(), None, &none, "harness").await.expect("the finalizer can be cleared");
+            self.delete(instance).await;
         }
         let mut kinds = vec![("v1", "Event", NAMESPACE), ("coordination.k8s.io/v1", "Lease", NAMESPACE)];
         kinds.extend(KINDS.into_iter().filter(|(_, kind, _)| *kind != "Namespace"));
@@ -202,12 +203,15 @@ impl Site {
             }
         }
         for (api_version, kind) in [("v1", "Namespace"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")] {
-            eventually(&format!("every {kind} to go"), SOON, || async {
-                let left = self.list(api_version, kind, "").await;
-                left.iter().all(|object| kind == "Namespace" && object["metadata"]["name"] != NAMESPACE).then_some(())
-            })
-            .await
-            .expect("the cluster gets empty");
+            let left = || async {
+                let mut left = self.list(api_version, kind, "").await;
+                left.retain(|object| kind != "Namespace" || object["metadata"]["name"] == NAMESPACE);
+                left
+            };
+            let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async { left().await.is_empty().then_some(()) }).await;
+            if let Err(error) = gone {
+                panic!("{error}; left: {:#?}", left().await.iter().map(|object| (&object["metadata"]["name"], &object["status"]["conditions"])).collect::<Vec<_>>());
+            }
         }
     }
 
@@ -286,7 +290,7 @@ fn comparable_instance(instance: &Value) -> Value {
         "spec": instance["spec"], "finalizers": instance["metadata"]["finalizers"], "conditions": conditions,
         "inventory": status["inventory"], "components": status["components"],
         "lastAppliedRevision": status["lastAppliedRevision"], "lastAttemptedRevision": status["lastAttemptedRevision"],
-        "lastHandledReconcileAt": status["lastHandledReconcileAt"],
+        "requestHandled": instance["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] == status["lastHandledReconcileAt"],
         "latestHistory": [history.first().map(|one| &one["digest"]), history.first().map(|one| &one["lastReconciledStatus"])],
         "successes": succeeded, "doubledHistory": total - ends.len(),
     })
