@@ -71,7 +71,14 @@ async fn reconciled(cluster: &Cluster, instance: &FluxInstance) -> Fallible<(Dur
             *noted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Instant::now();
         }
     };
-    let outcome = reconcile::run(cluster, instance, &Distribution::embedded(), &Options::in_process("flux-operator-ctl/bench"), &listen).await?;
+    let outcome = reconcile::run(
+        cluster,
+        instance,
+        &Distribution::embedded(),
+        &Options::in_process("flux-operator-ctl/bench"),
+        &listen,
+    )
+    .await?;
     assert!(outcome.is_ready(), "{}", outcome.message);
     let applied = last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).duration_since(begun);
     Ok((applied, begun.elapsed()))
@@ -81,7 +88,9 @@ async fn measure() -> Fallible<()> {
     println!("{:<44} {:>10} {:>10} {:>7}", "", "ours", "kubectl", "ratio");
     let row = |what: &str, ours: Duration, theirs: Option<Duration>| {
         let (kubectl, ratio) = match theirs {
-            Some(theirs) => (format!("{} ms", theirs.as_millis()), format!("1/{:.1}", theirs.as_secs_f64() / ours.as_secs_f64())),
+            Some(theirs) => {
+                (format!("{} ms", theirs.as_millis()), format!("1/{:.1}", theirs.as_secs_f64() / ours.as_secs_f64()))
+            }
             None => ("-".to_owned(), "-".to_owned()),
         };
         println!("{what:<44} {:>10} {kubectl:>10} {ratio:>7}", format!("{} ms", ours.as_millis()));
@@ -151,7 +160,11 @@ async fn kubectl() -> Fallible<(Duration, Duration)> {
             .env("HOME", &home)
             .output()?;
         let elapsed = begun.elapsed();
-        if output.status.success() { Ok(elapsed) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into()) }
+        if output.status.success() {
+            Ok(elapsed)
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into())
+        }
     };
     proxy.add_rule(FaultRule::every(Fault::Delay(DELAY)));
     tokio::task::spawn_blocking(move || -> Fallible<(Duration, Duration)> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::api::kstatus::Status;
 use super::progress::Action;
+use crate::api::kstatus::Status;
 use crate::go_duration;
 
 /// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
@@ -128,7 +128,11 @@ mod tests {
     fn a_failed_health_check_lists_objects_sorted_and_says_why() {
         let objects = [
             Unhealthy::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
-            Unhealthy::new("Deployment/flux-system/helm-controller", Status::InProgress, "ImagePullBackOff: no such image\n"),
+            Unhealthy::new(
+                "Deployment/flux-system/helm-controller",
+                Status::InProgress,
+                "ImagePullBackOff: no such image\n",
+            ),
         ];
         assert_eq!(
             unhealthy(true, &objects),

@@ -119,7 +119,10 @@ pub enum Failure {
     /// Objects that could not be deleted.
     Prune(Vec<(ResourceId, CallError)>),
     /// The time was up, or what is left will not recover.
-    Unhealthy { timed_out: bool, objects: Vec<Unhealthy> },
+    Unhealthy {
+        timed_out: bool,
+        objects: Vec<Unhealthy>,
+    },
     Call(CallError),
     Interrupted(Interrupt),
     /// The instance asks not to be reconciled.
@@ -172,13 +175,15 @@ pub async fn plan(
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
     let mut survey = survey(cluster, instance, &built, options).await?;
     // A plan is looked at before it is carried out: it has asked the server about everything.
-    make_plan(cluster, instance, &built, &mut survey, &BTreeSet::new(), options).await.map_err(|failure| match failure {
-        Failure::Apply(errors) => ReconcileError::Refused(errors),
-        Failure::Call(error) => ReconcileError::Call(error),
-        Failure::Build(error) => ReconcileError::Build(error),
-        // Planning has no other failure.
-        _ => ReconcileError::Refused(vec![]),
-    })
+    make_plan(cluster, instance, &built, &mut survey, &BTreeSet::new(), options).await.map_err(
+        |failure| match failure {
+            Failure::Apply(errors) => ReconcileError::Refused(errors),
+            Failure::Call(error) => ReconcileError::Call(error),
+            Failure::Build(error) => ReconcileError::Build(error),
+            // Planning has no other failure.
+            _ => ReconcileError::Refused(vec![]),
+        },
+    )
 }
 
 /// Reconciles an instance: builds, plans and carries the plan out, with the status on the object.
@@ -250,7 +255,8 @@ pub(super) async fn take_lease(
 }
 
 fn built(instance: &FluxInstance, distribution: &Distribution, options: &Options) -> Result<Build, BuildError> {
-    let built = build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
+    let built =
+        build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
     let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
     build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
     Ok(built)
@@ -261,7 +267,12 @@ fn old_inventory(instance: &FluxInstance) -> Vec<ResourceId> {
     inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect()
 }
 
-async fn survey(cluster: &Cluster, instance: &FluxInstance, built: &Build, options: &Options) -> Result<Survey, CallError> {
+async fn survey(
+    cluster: &Cluster,
+    instance: &FluxInstance,
+    built: &Build,
+    options: &Options,
+) -> Result<Survey, CallError> {
     let ids: Vec<ResourceId> = built.objects.iter().map(ResourceId::of).collect();
     Survey::take(cluster, &wanted(instance, ids), options.concurrency).await
 }
@@ -288,7 +299,8 @@ fn trusted(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
         return BTreeSet::new();
     }
     // By kind: a report names objects as they were before the patch, which may have renamed them.
-    let patched: BTreeSet<&str> = built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
+    let patched: BTreeSet<&str> =
+        built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
     let ids = built.objects.iter().map(ResourceId::of);
     let ours = ids.filter(|id| {
         let from_spec = id.kind == "PersistentVolumeClaim" || id.group.ends_with(".fluxcd.io");
@@ -465,7 +477,10 @@ impl<'a> Run<'a> {
         self.book.status.last_attempted_revision = Some(plan.revision.clone());
         let ids: Vec<ResourceId> = plan.objects.iter().map(|object| object.object.clone()).collect();
         let waits = self.instance.spec.waits();
-        let settled = !waits || ids.iter().all(|id| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current()));
+        let settled = !waits
+            || ids
+                .iter()
+                .all(|id| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current()));
         if plan.has_changes() || !settled {
             // Whatever happens from here on, everything that may exist is on record.
             let owed = self.book.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
@@ -495,7 +510,12 @@ impl<'a> Run<'a> {
     }
 
     /// Applies and prunes; what was done is announced at once, whatever comes after it.
-    async fn change(&mut self, plan: &Plan, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+    async fn change(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        ids: &[ResourceId],
+    ) -> Result<Option<Failure>, ReconcileError> {
         let first_install = self.book.status.last_applied_revision.is_none();
         let mut failure = None;
         for (stage, name) in [
@@ -513,7 +533,8 @@ impl<'a> Run<'a> {
             self.book.status.components = plan.images.clone();
         }
         if self.changes.iter().any(|change| change.action != Action::Unchanged) {
-            let changes: Vec<(String, Action)> = self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
+            let changes: Vec<(String, Action)> =
+                self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
             let text = messages::applied(&plan.version, first_install, &changes);
             let event = self.make_event(false, reason::RECONCILIATION_SUCCEEDED, text, true);
             // A first apply that failed has installed nothing yet.
@@ -532,16 +553,39 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn apply(&mut self, plan: &Plan, survey: &mut Survey, stage: ApplyStage, name: Stage) -> Result<Option<Failure>, ReconcileError> {
-        let planned: Vec<_> = plan.objects.iter().filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged).collect();
+    async fn apply(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        stage: ApplyStage,
+        name: Stage,
+    ) -> Result<Option<Failure>, ReconcileError> {
+        let planned: Vec<_> = plan
+            .objects
+            .iter()
+            .filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged)
+            .collect();
         if planned.is_empty() {
             return Ok(None);
         }
         self.began(name, planned.len());
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
-        let work = apply::objects(cluster, survey, &planned, &options.extra_managers, options.concurrency, &options.interrupts, progress);
+        let work = apply::objects(
+            cluster,
+            survey,
+            &planned,
+            &options.extra_managers,
+            options.concurrency,
+            &options.interrupts,
+            progress,
+        );
         let (applied, ()) = tokio::join!(work, self.tell_stage(name));
-        let changed: Vec<ResourceId> = applied.changes.iter().filter(|change| change.action != Action::Unchanged).map(|change| change.object.clone()).collect();
+        let changed: Vec<ResourceId> = applied
+            .changes
+            .iter()
+            .filter(|change| change.action != Action::Unchanged)
+            .map(|change| change.object.clone())
+            .collect();
         self.changes.extend(applied.changes);
         if !applied.errors.is_empty() {
             return Ok(Some(Failure::Apply(applied.errors)));
@@ -553,21 +597,37 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         let deadline = Instant::now() + STAGE_TIMEOUT;
-        match health::wait(cluster, survey, &changed, Goal::Healthy, deadline, &stops(&options.interrupts), progress).await? {
+        match health::wait(cluster, survey, &changed, Goal::Healthy, deadline, &stops(&options.interrupts), progress)
+            .await?
+        {
             Waited::Reached => Ok(None),
             Waited::Unhealthy { timed_out, objects } => Ok(Some(Failure::Unhealthy { timed_out, objects })),
             Waited::Interrupted(interrupt) => Ok(Some(Failure::Interrupted(interrupt))),
         }
     }
 
-    async fn prune(&mut self, plan: &Plan, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+    async fn prune(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        ids: &[ResourceId],
+    ) -> Result<Option<Failure>, ReconcileError> {
         let mut owed: Vec<InventoryEntry> = vec![];
         let mut failure = None;
         if !plan.prune.is_empty() {
             self.began(Stage::Prune, plan.prune.len());
             let (cluster, options, progress) = (self.cluster, self.options, self.progress);
             let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
-            let work = apply::prune(cluster, survey, &plan.prune, owner, Propagation::Background, options.concurrency, &options.interrupts, progress);
+            let work = apply::prune(
+                cluster,
+                survey,
+                &plan.prune,
+                owner,
+                Propagation::Background,
+                options.concurrency,
+                &options.interrupts,
+                progress,
+            );
             let (pruned, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
             self.changes.extend(pruned.changes);
             owed.extend(pruned.errors.iter().map(|(object, _)| object.entry()));
@@ -583,8 +643,14 @@ impl<'a> Run<'a> {
         Ok(failure)
     }
 
-    async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId], changed: bool) -> Result<Option<Failure>, ReconcileError> {
-        let current = |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
+    async fn wait(
+        &mut self,
+        survey: &mut Survey,
+        ids: &[ResourceId],
+        changed: bool,
+    ) -> Result<Option<Failure>, ReconcileError> {
+        let current =
+            |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
         if ids.iter().all(current) {
             return Ok(None);
         }
@@ -609,7 +675,8 @@ impl<'a> Run<'a> {
         if !self.instance.spec.migrates_resources() {
             return Ok(());
         }
-        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version).unwrap_or(false);
+        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version)
+            .unwrap_or(false);
         let due = migrate::due(survey, is_forced(self.instance) || upgraded);
         if due.is_empty() {
             return Ok(());
@@ -630,12 +697,17 @@ impl<'a> Run<'a> {
     /// An operator that finds the object later must be asked before it goes away.
     async fn add_finalizer(&self) -> Result<(), CallError> {
         let mut finalizers = self.instance.metadata.finalizers.clone().unwrap_or_default();
-        if finalizers.iter().any(|finalizer| finalizer == FINALIZER) || self.instance.metadata.deletion_timestamp.is_some() {
+        if finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+            || self.instance.metadata.deletion_timestamp.is_some()
+        {
             return Ok(());
         }
         finalizers.push(FINALIZER.to_owned());
         let patch = json!({"metadata": {"finalizers": finalizers}});
-        self.cluster.merge_patch(&instance_id(self.instance), None, &patch, well_known::RECONCILER_FIELD_MANAGER).await.map(drop)
+        self.cluster
+            .merge_patch(&instance_id(self.instance), None, &patch, well_known::RECONCILER_FIELD_MANAGER)
+            .await
+            .map(drop)
     }
 
     /// A suspended instance is left as it is, but whoever asked for a run learns that it was heard.
@@ -662,7 +734,8 @@ impl<'a> Run<'a> {
     async fn end(mut self, failure: Option<Failure>) -> Result<Outcome, ReconcileError> {
         self.began(Stage::Status, 0);
         let duration = self.begun.elapsed();
-        let digest = self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest.to_owned());
+        let digest =
+            self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest.to_owned());
         let version = self.version.clone();
         let (reason, message) = match &failure {
             None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(duration)),
@@ -678,7 +751,9 @@ impl<'a> Run<'a> {
             Some(Failure::Interrupted(interrupt)) => {
                 self.book.failed(reason, &message);
                 let text = match interrupt {
-                    Interrupt::Superseded(by) => format!("Health checks canceled due to new reconciliation triggered by {by}"),
+                    Interrupt::Superseded(by) => {
+                        format!("Health checks canceled due to new reconciliation triggered by {by}")
+                    }
                     Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
                 };
                 self.event(false, reason::HEALTH_CHECK_CANCELED, text, false);
@@ -737,15 +812,20 @@ fn explain(failure: &Failure, instance: &ResourceId) -> (&'static str, String) {
         Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),
         Failure::Apply(errors) => (reason::RECONCILIATION_FAILED, failed(list_errors(errors))),
         Failure::Prune(errors) => {
-            let texts: Vec<String> = errors.iter().map(|(object, error)| format!("{object} delete failed {}", error.sentence())).collect();
+            let texts: Vec<String> =
+                errors.iter().map(|(object, error)| format!("{object} delete failed {}", error.sentence())).collect();
             (reason::RECONCILIATION_FAILED, failed(format!("delete failed, errors: {}", texts.join("; "))))
         }
-        Failure::Unhealthy { timed_out, objects } => (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects))),
+        Failure::Unhealthy { timed_out, objects } => {
+            (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects)))
+        }
         Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.explained.reason))),
         Failure::Interrupted(Interrupt::Superseded(by)) => {
             (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))
         }
-        Failure::Interrupted(Interrupt::Stop(why)) => (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}")),
+        Failure::Interrupted(Interrupt::Stop(why)) => {
+            (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}"))
+        }
         Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
     }
 }
