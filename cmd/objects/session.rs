@@ -120,10 +120,9 @@ impl<'a> Session<'a> {
 
     /// The command that shows what goes on with an object.
     pub fn look_at(&self, target: &Target) -> String {
-        let words = if target.words().starts_with("instance ") {
-            format!("get {}", target.words())
-        } else {
-            format!("get {} {}", target.kind.plural, target.name)
+        let words = match target.words().strip_prefix("resource ") {
+            Some(resource) => format!("events {resource}"),
+            None => format!("why {}", target.words()),
         };
         self.command(&words, &target.namespace)
     }

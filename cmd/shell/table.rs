@@ -62,6 +62,8 @@ impl TableWriter {
         table.set_content_arrangement(ContentArrangement::Disabled);
         if self.style.color {
             table.enforce_styling();
+            // Otherwise blanks would stand inside the colour, where they cannot be trimmed.
+            table.style_text_only();
         } else {
             table.force_no_tty();
         }

@@ -1,10 +1,13 @@
 //! The Secret as an object: for the cluster with base64 `data`, for a file with readable `stringData`.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use zeroize::Zeroize;
 
 use super::Content;
 
@@ -17,6 +20,36 @@ pub struct SecretObject {
     pub annotations: BTreeMap<String, String>,
     pub immutable: bool,
     pub content: Content,
+}
+
+/// A Secret as JSON: its data is zeroed when dropped and not shown by `Debug`.
+pub struct Manifest(Value);
+
+impl Deref for Manifest {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl Drop for Manifest {
+    fn drop(&mut self) {
+        for key in ["data", "stringData"] {
+            let values = self.0.get_mut(key).and_then(Value::as_object_mut).into_iter().flatten();
+            for (_, value) in values {
+                if let Value::String(text) = value {
+                    text.zeroize();
+                }
+            }
+        }
+    }
 }
 
 /// How a Secret that exists stands in the way of a new one.
@@ -32,7 +65,7 @@ pub enum Standing {
 
 impl SecretObject {
     /// Returns the manifest for server-side apply.
-    pub fn manifest(&self) -> Value {
+    pub fn manifest(&self) -> Manifest {
         let data: Map<String, Value> = self
             .content
             .data
@@ -45,11 +78,11 @@ impl SecretObject {
         if self.immutable {
             object.insert("immutable".into(), true.into());
         }
-        object.into()
+        Manifest(object.into())
     }
 
     /// Returns the manifest for a file, its keys in order: text under `stringData`, other bytes under `data`.
-    pub fn export(&self) -> Value {
+    pub fn export(&self) -> Manifest {
         let (mut binary, mut text) = (Map::new(), Map::new());
         for (key, value) in &self.content.data {
             match value.expose_text() {
@@ -69,7 +102,7 @@ impl SecretObject {
         }
         object.insert("type".into(), self.content.type_.into());
         object.sort_keys();
-        object.into()
+        Manifest(object.into())
     }
 
     /// Says whether an existing Secret can become this one in place.
@@ -131,6 +164,11 @@ mod tests {
         assert_eq!(manifest["data"]["a"], "dGV4dA==");
         assert_eq!(manifest["immutable"], true);
         assert_eq!(SecretObject { immutable: false, ..secret() }.manifest().get("immutable"), None);
+    }
+
+    #[test]
+    fn a_manifest_is_not_shown_by_debug_output() {
+        assert_eq!(format!("{:?} {:?}", secret().manifest(), secret().export()), "[redacted] [redacted]");
     }
 
     #[test]

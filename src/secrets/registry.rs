@@ -2,7 +2,6 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::basic_auth::check_user_and_password;
@@ -29,12 +28,16 @@ impl Registry {
         let password =
             password.expose_text().ok_or_else(|| SecretError::invalid("password", "it is not text in UTF-8"))?;
         let both = Zeroizing::new(format!("{}:{password}", self.username));
-        let entry = json!({
-            "username": self.username, "password": password, "auth": STANDARD.encode(both.as_bytes()),
-        });
-        let config = json!({ "auths": { self.server.as_str(): entry } });
-        // Serialising a value made of strings and maps with string keys cannot fail.
-        let text = serde_json::to_string_pretty(&config).unwrap_or_default();
+        let auth = Zeroizing::new(STANDARD.encode(both.as_bytes()));
+        // Written by hand, so that every copy of the password is zeroed; quoting a string cannot fail.
+        let quoted = |text: &str| Zeroizing::new(serde_json::to_string(text).unwrap_or_default());
+        let text = format!(
+            "{{\n  \"auths\": {{\n    {}: {{\n      \"username\": {},\n      \"password\": {},\n      \"auth\": {}\n    }}\n  }}\n}}",
+            *quoted(&self.server),
+            *quoted(&self.username),
+            *quoted(password),
+            *quoted(&auth)
+        );
         Ok(content(TYPE, [(".dockerconfigjson", Some(text.into()))]))
     }
 
@@ -105,6 +108,15 @@ mod tests {
             content.data[".dockerconfigjson"].expose_text().unwrap(),
             "{\n  \"auths\": {\n    \"ghcr.io\": {\n      \"username\": \"flux\",\n      \"password\": \"pass\",\n      \"auth\": \"Zmx1eDpwYXNz\"\n    }\n  }\n}"
         );
+    }
+
+    #[test]
+    fn quotes_and_control_characters_are_escaped() {
+        let registry = Registry { server: "ghcr.io".into(), username: "a\"b".into(), password: "p\\\t\u{1}ü".into() };
+        let content = registry.content().unwrap();
+        let config: serde_json::Value = serde_json::from_slice(content.data[".dockerconfigjson"].expose()).unwrap();
+        assert_eq!(config["auths"]["ghcr.io"]["username"], "a\"b");
+        assert_eq!(config["auths"]["ghcr.io"]["password"], "p\\\t\u{1}ü");
     }
 
     #[test]

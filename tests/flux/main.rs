@@ -1,14 +1,22 @@
-//! Tests against the real Flux controllers on a real control plane; `tests/support/mod.rs` says how to add one.
+//! Tests against the real Flux controllers on a real control plane: sources and Kustomizations that are really ready,
+//! failing and suspended, and what the binary says and does about them; `tests/support/mod.rs` says how to add one.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod harness;
+mod reads;
+mod requests;
+mod sync;
+mod world;
 
 use std::process::ExitCode;
 
 use support::flux::Controller;
 
 fn main() -> ExitCode {
-    support::run_flux_tests([harness::tests()].concat(), &[Controller::Source, Controller::Kustomize])
+    support::run_flux_tests(
+        [harness::tests(), reads::tests(), requests::tests(), sync::tests()].concat(),
+        &[Controller::Source, Controller::Kustomize],
+    )
 }

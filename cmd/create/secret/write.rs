@@ -9,6 +9,7 @@ use flux_operator::secrets::{Credentials, SecretObject, Standing};
 use flux_operator::yaml;
 use jiff::Timestamp;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use super::{Described, DryRun, SecretArgs, secret_error};
 use crate::shell::cluster::{self, cli_error};
@@ -56,7 +57,8 @@ pub(super) async fn write(
 }
 
 fn export(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
-    let text = yaml::document_stream(&[secret.export()])
+    let text = yaml::document_stream(std::slice::from_ref(&*secret.export()))
+        .map(Zeroizing::new)
         .map_err(|e| CliError::failed("cannot write the Secret as YAML").caused_by(&e))?;
     shell.print(&text)?;
     Ok(Exit::Done)

@@ -1,0 +1,467 @@
+//! Measures the read commands on a real API server with thousands of Flux objects, beside `kubectl get` over the same.
+//!
+//! ```text
+//! cargo build --release
+//! cargo run --release --example scale [RUNS]
+//! ```
+//! Starts a control plane of its own (as `local-cluster` does), creates GitRepositories with a status across namespaces,
+//! and prints wall time (median of RUNS, 11 by default), peak memory and requests per command. It never fails on a
+//! figure. `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use futures::stream::{self, StreamExt};
+use kube::Client;
+use serde_json::{Value, json};
+use support::programs::unavailable_because;
+use support::{ControlPlane, Fallible, Options, flux, objects};
+
+/// GitRepositories are spread over this many namespaces.
+const NAMESPACES: usize = 20;
+/// Creations under way at once.
+const CONCURRENCY: usize = 32;
+/// Names the requests of the measured commands in the audit log.
+const USER: &str = "measured";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Some(("--measure", command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return measure(command);
+    }
+    if let Some(reason) = unavailable_because() {
+        eprintln!("error: cannot start a control plane: it {reason}");
+        return ExitCode::FAILURE;
+    }
+    let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(11);
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match runtime.block_on(run(runs)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one command as a child of this small process and prints microseconds of wall and of CPU time, and peak KiB.
+///
+/// A child's peak counts from the moment it is forked, so a parent that holds clients and runtimes would be measured too.
+fn measure(command: &[String]) -> ExitCode {
+    let Some((program, arguments)) = command.split_first() else { return ExitCode::FAILURE };
+    let start = Instant::now();
+    let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let microseconds = start.elapsed().as_micros();
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
+    match (status, usage) {
+        (Ok(status), Ok(usage)) => {
+            let cpu: i64 = [usage.user_time(), usage.system_time()].iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum();
+            println!("{microseconds} {cpu} {} {}", usage.max_rss(), status.code().unwrap_or(-1));
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// What a command came to.
+struct Figures {
+    milliseconds: f64,
+    fastest: f64,
+    /// CPU time of the process itself: unlike wall time it hardly depends on what else the machine does.
+    cpu: f64,
+    mebibytes: f64,
+    requests: usize,
+    code: i32,
+}
+
+/// One run of a command.
+struct Once {
+    milliseconds: f64,
+    cpu: f64,
+    mebibytes: f64,
+    code: i32,
+}
+
+/// One command line with its goal: milliseconds and MiB, where there is one.
+struct Case {
+    name: &'static str,
+    ours: Vec<String>,
+    environment: Vec<(&'static str, &'static str)>,
+    kubectl: Vec<String>,
+    milliseconds: Option<f64>,
+    mebibytes: Option<f64>,
+}
+
+impl Case {
+    fn new(name: &'static str, ours: &str, kubectl: &str) -> Case {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        Case {
+            name,
+            ours: words(ours),
+            environment: vec![],
+            kubectl: words(kubectl),
+            milliseconds: None,
+            mebibytes: None,
+        }
+    }
+
+    fn goal(mut self, milliseconds: f64, mebibytes: Option<f64>) -> Case {
+        self.milliseconds = Some(milliseconds);
+        self.mebibytes = mebibytes;
+        self
+    }
+}
+
+struct Bench {
+    plane: ControlPlane,
+    kubeconfig: PathBuf,
+    binary: PathBuf,
+    kubectl: PathBuf,
+    runs: usize,
+}
+
+impl Bench {
+    async fn figures(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+    ) -> Fallible<Figures> {
+        // kubectl caches what the server serves, and both start from warm disks.
+        self.once(program, arguments, environment).await?;
+        let mark = self.plane.audit().mark().await?;
+        self.once(program, arguments, environment).await?;
+        let requests = self.plane.audit().since(mark).await?.by_user(USER).len();
+        let (mut times, mut cpus) = (Vec::new(), Vec::new());
+        let (mut peak, mut code) = (0.0_f64, 0);
+        for _ in 0..self.runs.max(1) {
+            let one = self.once(program, arguments, environment).await?;
+            times.push(one.milliseconds);
+            cpus.push(one.cpu);
+            peak = peak.max(one.mebibytes);
+            code = one.code;
+        }
+        times.sort_by(f64::total_cmp);
+        cpus.sort_by(f64::total_cmp);
+        let middle = times.len() / 2;
+        Ok(Figures { milliseconds: times[middle], fastest: times[0], cpu: cpus[middle], mebibytes: peak, requests, code })
+    }
+
+    async fn once(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+    ) -> Fallible<Once> {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("--measure").arg(program).args(arguments).stdin(Stdio::null());
+        command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("HOME", self.plane.folder());
+        command.env("KUBECONFIG", &self.kubeconfig).envs(environment.iter().copied());
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        let text = String::from_utf8(output.stdout)?;
+        let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        match numbers[..] {
+            #[allow(clippy::cast_possible_truncation)]
+            [wall, cpu, kibibytes, code] => Ok(Once {
+                milliseconds: wall / 1000.0,
+                cpu: cpu / 1000.0,
+                mebibytes: kibibytes / 1024.0,
+                code: code as i32,
+            }),
+            _ => Err(format!("cannot run {}: {}", program.display(), String::from_utf8_lossy(&output.stderr)).into()),
+        }
+    }
+
+    async fn report(&self, cases: &[Case]) -> Fallible<()> {
+        println!("| command | wall ms (fastest) | CPU ms | peak MiB | requests | kubectl wall ms (fastest) | CPU ms | MiB | requests | ratio wall, CPU | goal |");
+        println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+        for case in cases {
+            let ours = self.figures(&self.binary, &case.ours, &case.environment).await?;
+            if ours.code != 0 {
+                eprintln!("note: {} ended with {}", case.name, ours.code);
+            }
+            let theirs = match &case.kubectl[..] {
+                [] => None,
+                arguments => Some(self.figures(&self.kubectl, arguments, &[]).await?),
+            };
+            let kubectl = match &theirs {
+                Some(t) => format!(
+                    "{:.0} ({:.0}) | {:.0} | {:.0} | {} | {:.1}x, {:.1}x",
+                    t.milliseconds,
+                    t.fastest,
+                    t.cpu,
+                    t.mebibytes,
+                    t.requests,
+                    t.milliseconds / ours.milliseconds,
+                    t.cpu / ours.cpu.max(0.001)
+                ),
+                None => "- | - | - | - | -".to_owned(),
+            };
+            println!(
+                "| {} | {:.1} ({:.1}) | {:.1} | {:.1} | {} | {kubectl} | {} |",
+                case.name,
+                ours.milliseconds,
+                ours.fastest,
+                ours.cpu,
+                ours.mebibytes,
+                ours.requests,
+                verdict(case, &ours)
+            );
+        }
+        println!();
+        Ok(())
+    }
+}
+
+fn verdict(case: &Case, figures: &Figures) -> String {
+    let time = case.milliseconds.map(|goal| {
+        let word = match (figures.milliseconds <= goal, figures.fastest <= goal) {
+            (true, _) => "met".to_owned(),
+            (false, true) => "met by the fastest run only".to_owned(),
+            (false, false) => format!("missed by {:.1}", figures.fastest - goal),
+        };
+        format!("{goal} ms: {word}")
+    });
+    let memory = case.mebibytes.map(|goal| {
+        let over = figures.mebibytes - goal;
+        let word = if over <= 0.0 { "met".to_owned() } else { format!("missed by {over:.1}") };
+        format!("{goal} MiB: {word}")
+    });
+    [time, memory].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+async fn run(runs: usize) -> Fallible<()> {
+    let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
+    let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
+    if !binary.is_file() {
+        return Err(format!("{} is missing; run: cargo build --release", binary.display()).into());
+    }
+    let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+    let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
+    let admin = plane.admin(USER)?.with_namespace("flux-system")?;
+    let kubeconfig = admin.path().to_path_buf();
+    let bench = Bench { plane, kubeconfig, binary, kubectl, runs };
+    let client = bench.plane.client().clone();
+
+    eprintln!("installing Flux");
+    bench.install().await?;
+    make_namespaces(&client).await?;
+    eprintln!("creating 200 Flux resources below the sync");
+    create_small(&client).await?;
+    println!("## An instance with its controllers and a sync of 200 Flux resources\n");
+    let kinds = "crd,ns,sa,svc,deploy,rs,pods,clusterrole,clusterrolebinding,netpol,quota,gitrepo,ks";
+    bench
+        .report(&[
+            Case::new("--version", "--version", "version --client"),
+            Case::new("get instance flux", "get instance flux", "get fluxinstance flux").goal(12.0, None),
+            Case::new("get components", "get components", "get deploy,pods"),
+            Case::new("get inventory", "get inventory", &format!("get {kinds}")),
+            Case::new("get all", "get all", "get gitrepo,ks"),
+            Case::new("tree instance", "tree instance", &format!("get {kinds}")),
+            Case::new("why instance", "why instance", ""),
+        ])
+        .await?;
+
+    for (from, to, milliseconds, mebibytes) in [(0, 2_000, 130.0, 25.0), (2_000, 10_000, 700.0, 30.0)] {
+        eprintln!("creating GitRepositories up to {to}");
+        let start = Instant::now();
+        create_sources(&client, from..to).await?;
+        eprintln!("took {:.0} s", start.elapsed().as_secs_f64());
+        println!("## {to} GitRepositories in {NAMESPACES} namespaces (and the 200 above)\n");
+        let mut completion = Case::new(
+            "completing a name among 2,000",
+            "-- flux-operator -n scale-one get resources gitrepo/repo-000",
+            "__complete get gitrepo -n scale-one repo-000",
+        )
+        .goal(100.0, None);
+        completion.environment = vec![("COMPLETE", "bash"), ("_CLAP_COMPLETE_INDEX", "5"), ("_CLAP_IFS", "\n")];
+        let mut cases = vec![
+            Case::new("get resources -A", "get resources -A", "get gitrepo,ks -A").goal(milliseconds, Some(mebibytes)),
+            Case::new("get resources gitrepo -A", "get resources gitrepo -A", "get gitrepo -A"),
+            Case::new("get resources -A -o name", "get resources -A -o name", "get gitrepo,ks -A -o name"),
+            Case::new(
+                "get all -A --ready-status False",
+                "get all -A --ready-status False",
+                "get gitrepo,ks -A",
+            ),
+            Case::new("stats", "stats", ""),
+            Case::new("get instance flux", "get instance flux", "get fluxinstance flux").goal(12.0, None),
+        ];
+        if to == 2_000 {
+            eprintln!("creating 2,000 more in one namespace, to be completed");
+            create_in(&client, "scale-one", 0..2_000).await?;
+            bench.report(&[completion]).await?;
+            delete_in(&client, "scale-one").await?;
+        }
+        bench.report(&std::mem::take(&mut cases)).await?;
+    }
+    Ok(())
+}
+
+impl Bench {
+    /// All controllers and a sync, by our own reconcile core.
+    async fn install(&self) -> Fallible<()> {
+        let instance = json!({
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "flux-system"},
+            "spec": {
+                "distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"},
+                "components": ["source-controller", "kustomize-controller", "helm-controller", "notification-controller",
+                    "image-reflector-controller", "image-automation-controller"],
+                "sync": {"kind": "GitRepository", "url": "https://git.example.com/fleet", "ref": "refs/heads/main", "path": "./"},
+            },
+        });
+        let file = self.plane.folder().join("flux.json");
+        std::fs::write(&file, instance.to_string())?;
+        let mut command = Command::new(&self.binary);
+        command.args(["apply", "instance", "--in-process", "--timeout", "120s", "-f"]).arg(&file);
+        command.env("KUBECONFIG", &self.kubeconfig).stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        let mut count = Command::new(&self.binary);
+        count.args(["build", "instance", "-o", "name", "-f"]).arg(&file);
+        let built = count.output()?.stdout;
+        println!("The instance consists of {} objects.\n", String::from_utf8_lossy(&built).lines().count());
+        // Kinds the instance does not bring are asked for as well; they are installed in most clusters.
+        flux::install_crds(self.plane.client()).await
+    }
+}
+
+async fn make_namespaces(client: &Client) -> Fallible<()> {
+    let names = (0..NAMESPACES).map(|i| format!("scale-{i:02}")).chain(["scale-one".to_owned()]);
+    let all: Vec<Value> =
+        names.map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).collect();
+    objects::apply(client, "", &all).await.map(|_| ())
+}
+
+fn source_status(name: &str, number: usize) -> Value {
+    let revision = format!("main@sha1:{number:040x}");
+    let stored = format!("stored artifact for revision '{revision}'");
+    let time = "2026-01-01T00:00:00Z";
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time,
+            "observedGeneration": 1})
+    };
+    // One in ten fails, as on a bad day.
+    let conditions = if number.is_multiple_of(10) {
+        let message = format!(
+            "failed to checkout and determine revision: unable to clone 'https://git.example.com/{name}': \
+             authentication required: Unauthorized"
+        );
+        vec![
+            condition("Ready", "False", "GitOperationFailed", &message),
+            condition("FetchFailed", "True", "GitOperationFailed", &message),
+            condition("ArtifactInStorage", "True", "Succeeded", &stored),
+        ]
+    } else {
+        vec![
+            condition("Ready", "True", "Succeeded", &stored),
+            condition("ArtifactInStorage", "True", "Succeeded", &stored),
+        ]
+    };
+    json!({
+        "observedGeneration": 1, "conditions": conditions,
+        "artifact": {"digest": format!("sha256:{number:064x}"), "lastUpdateTime": time, "revision": revision, "size": 4096,
+            "path": format!("gitrepository/x/{name}/{number:040x}.tar.gz"),
+            "url": format!("http://source-controller.flux-system.svc.cluster.local./gitrepository/x/{name}/{number:040x}.tar.gz")},
+    })
+}
+
+/// Creates the object and writes its status, as a controller does.
+async fn create(client: &Client, path: String, object: Value, status: Value) -> Fallible<()> {
+    let send = async |method: http::Method, path: &str, body: &Value| -> Fallible<Value> {
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json").body(body.to_string().into_bytes())?;
+        Ok(client.request(request).await?)
+    };
+    let mut created = send(http::Method::POST, &format!("{path}?fieldManager=flux"), &object).await?;
+    created["status"] = status;
+    let name = created["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    send(http::Method::PUT, &format!("{path}/{name}/status?fieldManager=gotk-source-controller"), &created).await?;
+    Ok(())
+}
+
+fn sources_path(namespace: &str) -> String {
+    format!("/apis/source.toolkit.fluxcd.io/v1/namespaces/{namespace}/gitrepositories")
+}
+
+async fn create_source(client: &Client, namespace: String, number: usize) -> Fallible<()> {
+    let name = format!("repo-{number:05}");
+    let object = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"team": format!("team-{}", number % 7)}},
+        "spec": {"interval": "10m", "url": format!("https://git.example.com/{name}"), "ref": {"branch": "main"},
+            "secretRef": {"name": "git-auth"}},
+    });
+    create(client, sources_path(&namespace), object, source_status(&name, number)).await
+}
+
+async fn create_sources(client: &Client, numbers: std::ops::Range<usize>) -> Fallible<()> {
+    let all = numbers.map(|number| create_source(client, format!("scale-{:02}", number % NAMESPACES), number));
+    finish(stream::iter(all).buffer_unordered(CONCURRENCY).collect().await)
+}
+
+async fn create_in(client: &Client, namespace: &str, numbers: std::ops::Range<usize>) -> Fallible<()> {
+    let all = numbers.map(|number| create_source(client, namespace.to_owned(), number));
+    finish(stream::iter(all).buffer_unordered(CONCURRENCY).collect().await)
+}
+
+async fn delete_in(client: &Client, namespace: &str) -> Fallible<()> {
+    let request = http::Request::delete(sources_path(namespace)).body(vec![])?;
+    client.request::<Value>(request).await?;
+    Ok(())
+}
+
+/// 100 sources and 100 Kustomizations in the inventory of the instance's sync, which reports that it is ready.
+async fn create_small(client: &Client) -> Fallible<()> {
+    let kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations";
+    create_in(client, "flux-system", 0..100).await?;
+    let ready = |inventory: Value| {
+        json!({"observedGeneration": 1, "lastAppliedRevision": format!("main@sha1:{:040x}", 1), "inventory": {"entries": inventory},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "observedGeneration": 1,
+                "message": format!("Applied revision: main@sha1:{:040x}", 1), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+    };
+    for number in 0..100 {
+        let object = json!({
+            "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": format!("app-{number:03}"), "namespace": "flux-system"},
+            "spec": {"interval": "10m", "path": "./app", "prune": true,
+                "sourceRef": {"kind": "GitRepository", "name": format!("repo-{number:05}")}},
+        });
+        create(client, kustomizations.to_owned(), object, ready(json!([]))).await?;
+    }
+    let entries: Vec<Value> = (0..100)
+        .flat_map(|number| {
+            [
+                json!({"id": format!("flux-system_repo-{number:05}_source.toolkit.fluxcd.io_GitRepository"), "v": "v1"}),
+                json!({"id": format!("flux-system_app-{number:03}_kustomize.toolkit.fluxcd.io_Kustomization"), "v": "v1"}),
+            ]
+        })
+        .collect();
+    let patch = async |path: String, status: Value| -> Fallible<()> {
+        let request = http::Request::patch(format!("{path}/status"))
+            .header("content-type", "application/merge-patch+json")
+            .body(json!({"status": status}).to_string().into_bytes())?;
+        client.request::<Value>(request).await?;
+        Ok(())
+    };
+    patch(format!("{kustomizations}/flux-system"), ready(entries.into())).await?;
+    patch(format!("{}/flux-system", sources_path("flux-system")), source_status("fleet", 1)).await
+}
+
+fn finish(results: Vec<Fallible<()>>) -> Fallible<()> {
+    results.into_iter().collect()
+}

@@ -1,0 +1,232 @@
+//! Sources and Kustomizations in every state, a Git server behind them, and the binary's answers about them.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+
+use crate::support::flux::{GitRepository, GitServer};
+use crate::support::{TestCluster, eventually};
+
+pub const SOON: Duration = Duration::from_secs(60);
+/// An address nobody listens at; a loopback port below 1024 is not handed out by the system.
+pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
+
+/// What a run of the binary came to.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Run {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn stdout_has(self, text: &str) -> Run {
+        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn stderr_has(self, text: &str) -> Run {
+        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
+    }
+
+    /// The line of a table that names this object.
+    #[track_caller]
+    pub fn row(&self, kind: &str, name: &str) -> String {
+        let is_it = |line: &&str| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            words.windows(2).any(|two| two == [kind, name])
+        };
+        self.stdout.lines().find(is_it).unwrap_or_else(|| panic!("no row {kind} {name}:\n{}", self.stdout)).to_owned()
+    }
+}
+
+/// Runs the binary against the test's cluster and namespace, without a terminal.
+pub async fn run(cluster: &TestCluster, arguments: &str) -> Run {
+    let mut command = cluster.command();
+    command.args(arguments.split_whitespace()).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || command.output()).await.expect("joined").expect("the binary runs");
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// A GitRepository of the `main` branch at an address.
+pub fn source(name: &str, url: &str) -> Value {
+    json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": name},
+        "spec": {"interval": "10m", "url": url, "ref": {"branch": "main"}},
+    })
+}
+
+/// A Kustomization of a path in the source `app`, which applies to the test's own namespace.
+pub fn kustomization(cluster: &TestCluster, name: &str, path: &str) -> Value {
+    json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name},
+        "spec": {"interval": "10m", "retryInterval": "2s", "path": path, "prune": true,
+            "targetNamespace": cluster.namespace(), "sourceRef": {"kind": "GitRepository", "name": "app"}},
+    })
+}
+
+/// The object with one field of its spec set.
+pub fn with(mut object: Value, field: &str, value: Value) -> Value {
+    object["spec"][field] = value;
+    object
+}
+
+pub fn basic_auth(name: &str, password: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+        "stringData": {"username": "flux", "password": password},
+    })
+}
+
+/// A ConfigMap `web` with this value, as a file of a repository.
+pub fn config_map(value: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  key: {value}\n")
+}
+
+/// A Deployment `web` whose pod the test control plane makes ready.
+pub const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  selector:
+    matchLabels:
+      app: web
+  template:
+    metadata:
+      labels:
+        app: web
+    spec:
+      containers:
+        - name: web
+          image: example.com/web:1.0.0
+";
+
+/// A Git server with the repository `app`: `deploy` can be applied, `broken` cannot be parsed.
+pub struct World {
+    pub git: GitServer,
+    pub repository: GitRepository,
+    pub commit: String,
+}
+
+impl World {
+    pub async fn new(cluster: &TestCluster) -> World {
+        World::of(GitServer::start(cluster.folder()).await.expect("a Git server"))
+    }
+
+    /// Serves to those who know the password of the user `flux`.
+    pub async fn with_password(cluster: &TestCluster, password: &str) -> World {
+        World::of(GitServer::start_with_password(cluster.folder(), "flux", password).await.expect("a Git server"))
+    }
+
+    fn of(git: GitServer) -> World {
+        let repository = git.repository("app").expect("a repository");
+        repository.write("deploy/config.yaml", &config_map("one")).expect("written");
+        repository.write("deploy/deployment.yaml", DEPLOYMENT).expect("written");
+        let broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: [\n  name: x\n";
+        repository.write("broken/config.yaml", broken).expect("written");
+        let commit = repository.commit("first").expect("pushed");
+        World { git, repository, commit }
+    }
+
+    pub fn url(&self) -> String {
+        self.git.url("app")
+    }
+
+    /// As status fields have it.
+    pub fn revision(&self) -> String {
+        format!("main@sha1:{}", self.commit)
+    }
+
+    /// Changes the ConfigMap and pushes it.
+    pub fn push(&mut self, value: &str) {
+        self.repository.write("deploy/config.yaml", &config_map(value)).expect("written");
+        self.commit = self.repository.commit(value).expect("pushed");
+    }
+
+    /// The source `app` and the Kustomization `app`, really ready.
+    pub async fn ready_app(&self, cluster: &TestCluster) {
+        let app = with(kustomization(cluster, "app", "./deploy"), "wait", json!(true));
+        cluster.apply(&[source("app", &self.url()), app]).await;
+        until(cluster, "Kustomization", "app", "True").await;
+    }
+
+    /// Beside the ready app: failing and suspended ones, each waited for until its controller said so.
+    pub async fn every_state(&self, cluster: &TestCluster) {
+        self.ready_app(cluster).await;
+        let suspended = |object| with(object, "suspend", json!(true));
+        let dependent = with(kustomization(cluster, "dependent", "./deploy"), "dependsOn", json!([{"name": "broken"}]));
+        cluster
+            .apply(&[
+                source("absent", &self.git.url("absent")),
+                source("unreachable", NOBODY),
+                suspended(source("paused", &self.url())),
+                kustomization(cluster, "broken", "./broken"),
+                dependent,
+                kustomization(cluster, "misplaced", "./nowhere"),
+                suspended(kustomization(cluster, "paused", "./deploy")),
+            ])
+            .await;
+        for (kind, names) in [
+            ("GitRepository", &["absent", "unreachable"][..]),
+            ("Kustomization", &["broken", "dependent", "misplaced"]),
+        ] {
+            for name in names {
+                until(cluster, kind, name, "False").await;
+            }
+        }
+    }
+}
+
+pub fn api(cluster: &TestCluster, kind: &str) -> Api<DynamicObject> {
+    let (group, version) = match kind {
+        "GitRepository" => ("source.toolkit.fluxcd.io", "v1"),
+        "Kustomization" => ("kustomize.toolkit.fluxcd.io", "v1"),
+        "ConfigMap" => ("", "v1"),
+        other => panic!("the tests know no {other}"),
+    };
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    Api::namespaced_with(cluster.client(), cluster.namespace(), &resource)
+}
+
+/// Waits until the Ready condition has this status, and returns its message.
+pub async fn until(cluster: &TestCluster, kind: &str, name: &str, status: &str) -> String {
+    let api = api(cluster, kind);
+    let what = format!("{kind}/{name} to have Ready={status}");
+    let seen = eventually(&what, SOON, || async {
+        let object = api.get_opt(name).await.expect("asked")?;
+        let conditions = object.data.pointer("/status/conditions")?.as_array()?.clone();
+        let ready = conditions.into_iter().find(|c| c["type"] == "Ready" && c["status"] == status)?;
+        Some(ready["message"].as_str().unwrap_or_default().to_owned())
+    });
+    match seen.await {
+        Ok(message) => message,
+        Err(error) => panic!("{error}; last seen: {:#?}", api.get_opt(name).await.ok().flatten().map(|o| o.data)),
+    }
+}
+
+/// The value in the applied ConfigMap.
+pub async fn applied(cluster: &TestCluster) -> Option<String> {
+    let object = api(cluster, "ConfigMap").get_opt("web").await.expect("asked")?;
+    object.data.pointer("/data/key")?.as_str().map(str::to_owned)
+}
