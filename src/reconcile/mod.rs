@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod messages;
 pub mod migrate;
 pub mod operator;
+pub mod outcome;
 pub mod plan;
 pub mod pods;
 pub mod prepare;
@@ -23,5 +24,6 @@ pub mod uninstall;
 
 pub use plan::Plan;
 pub use prepare::prepare;
-pub use run::{Failure, Options, Outcome, ReconcileError, execute, plan, run};
+pub use outcome::{Failure, Outcome, ReconcileError};
+pub use run::{Options, execute, plan, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

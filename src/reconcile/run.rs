@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::announce::{Announcer, Notifications};
-use super::apply::{self, Change};
+use super::apply::{self, Change, Site};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Interrupt, Interrupts};
 use super::messages::{self, Unhealthy};
 use super::migrate;
 use super::operator;
+use super::outcome::{Failure, Outcome, ReconcileError, explain};
 use super::plan::{self, ApplyError, ApplyStage, Plan, PlannedInstance, Step};
 use super::progress::{Action, Progress, Stage, Update};
 use super::status::{IN_PROGRESS, StatusBook, instance_id, is_forced};
@@ -73,89 +74,6 @@ impl Default for Options {
             notifications: None,
             interrupts: super::interrupt::never(),
         }
-    }
-}
-
-/// A run that could not even record what became of it.
-#[derive(Debug, thiserror::Error)]
-pub enum ReconcileError {
-    #[error("cannot take lease/{namespace}/flux-operator")]
-    Lease { namespace: String, source: LeaseError },
-    #[error("lost lease/{namespace}/flux-operator to another reconciler")]
-    LeaseLost { namespace: String },
-    #[error("an operator is alive: {operator}")]
-    OperatorAlive { operator: String },
-    /// The cluster is not what the plan was made from.
-    #[error("the cluster has moved since the plan was made: {}", list(objects))]
-    Moved { objects: Vec<ResourceId> },
-    /// The instance is another one, or its spec has changed.
-    #[error("the plan was made for another state of {instance}")]
-    PlanOutdated { instance: ResourceId },
-    /// The FluxInstance definition was not accepted in time.
-    #[error("{}", messages::unhealthy(true, objects))]
-    NotEstablished { objects: Vec<Unhealthy> },
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    #[error("the API server refuses {}", list_errors(.0))]
-    Refused(Vec<ApplyError>),
-    #[error(transparent)]
-    Call(#[from] CallError),
-}
-
-fn list(objects: &[ResourceId]) -> String {
-    objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn list_errors(errors: &[ApplyError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// Why a run did not get the instance ready.
-#[derive(Debug)]
-pub enum Failure {
-    Build(BuildError),
-    /// Manifests the API server refused, or could not be asked about.
-    Apply(Vec<ApplyError>),
-    /// Objects that could not be deleted.
-    Prune(Vec<(ResourceId, CallError)>),
-    /// The time was up, or what is left will not recover.
-    Unhealthy {
-        timed_out: bool,
-        objects: Vec<Unhealthy>,
-    },
-    Call(CallError),
-    Interrupted(Interrupt),
-    /// The instance asks not to be reconciled.
-    Suspended,
-}
-
-/// What came of a run whose end is recorded in the status.
-#[derive(Debug)]
-pub struct Outcome {
-    /// `None`: the instance is Ready.
-    pub failure: Option<Failure>,
-    /// Reason of the Ready condition.
-    pub reason: String,
-    /// Message of the Ready condition.
-    pub message: String,
-    pub version: Option<String>,
-    pub revision: Option<String>,
-    /// What was created, configured, deleted or kept from deletion.
-    pub changes: Vec<Change>,
-    pub warnings: Vec<String>,
-    /// Custom resource definitions whose objects were migrated.
-    pub migrated: Vec<String>,
-    pub duration: Duration,
-}
-
-impl Outcome {
-    pub fn is_ready(&self) -> bool {
-        self.failure.is_none()
-    }
-
-    /// Reports whether trying again later may help without anybody changing anything.
-    pub fn is_retried(&self) -> bool {
-        !matches!(self.failure, None | Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(_)))
     }
 }
 
@@ -385,6 +303,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn site(&self) -> Site<'a> {
+        Site {
+            cluster: self.cluster,
+            extra_managers: &self.options.extra_managers,
+            concurrency: self.options.concurrency,
+            interrupts: &self.options.interrupts,
+            progress: self.progress,
+        }
+    }
+
     fn began(&self, stage: Stage, objects: usize) {
         self.progress.report(Update::StageBegan { stage, objects });
     }
@@ -570,15 +498,7 @@ impl<'a> Run<'a> {
         }
         self.began(name, planned.len());
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
-        let work = apply::objects(
-            cluster,
-            survey,
-            &planned,
-            &options.extra_managers,
-            options.concurrency,
-            &options.interrupts,
-            progress,
-        );
+        let work = apply::objects(self.site(), survey, &planned);
         let (applied, ()) = tokio::join!(work, self.tell_stage(name));
         let changed: Vec<ResourceId> = applied
             .changes
@@ -616,18 +536,8 @@ impl<'a> Run<'a> {
         let mut failure = None;
         if !plan.prune.is_empty() {
             self.began(Stage::Prune, plan.prune.len());
-            let (cluster, options, progress) = (self.cluster, self.options, self.progress);
             let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
-            let work = apply::prune(
-                cluster,
-                survey,
-                &plan.prune,
-                owner,
-                Propagation::Background,
-                options.concurrency,
-                &options.interrupts,
-                progress,
-            );
+            let work = apply::prune(self.site(), survey, &plan.prune, owner, Propagation::Background);
             let (pruned, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
             self.changes.extend(pruned.changes);
             owed.extend(pruned.errors.iter().map(|(object, _)| object.entry()));
@@ -802,31 +712,6 @@ impl<'a> Run<'a> {
             },
             (Err(error), _) => Err(error.into()),
         }
-    }
-}
-
-/// Returns reason and message of the Ready condition.
-fn explain(failure: &Failure, instance: &ResourceId) -> (&'static str, String) {
-    let failed = |text: String| format!("reconciliation failed: {text}");
-    match failure {
-        Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),
-        Failure::Apply(errors) => (reason::RECONCILIATION_FAILED, failed(list_errors(errors))),
-        Failure::Prune(errors) => {
-            let texts: Vec<String> =
-                errors.iter().map(|(object, error)| format!("{object} delete failed {}", error.sentence())).collect();
-            (reason::RECONCILIATION_FAILED, failed(format!("delete failed, errors: {}", texts.join("; "))))
-        }
-        Failure::Unhealthy { timed_out, objects } => {
-            (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects)))
-        }
-        Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.explained.reason))),
-        Failure::Interrupted(Interrupt::Superseded(by)) => {
-            (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))
-        }
-        Failure::Interrupted(Interrupt::Stop(why)) => {
-            (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}"))
-        }
-        Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
     }
 }
 

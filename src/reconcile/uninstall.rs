@@ -13,13 +13,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::apply;
+use super::apply::{self, Site};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Interrupt, Interrupts};
 use super::messages::Unhealthy;
 use super::plan::{self, PlannedPrune, Step};
 use super::progress::{Action, Progress, Stage, Update};
-use super::run::{ReconcileError, take_lease};
+use super::outcome::ReconcileError;
+use super::run::take_lease;
 use super::status::instance_id;
 use super::survey::Survey;
 use crate::api::FluxInstance;
@@ -259,17 +260,14 @@ async fn work(
         }
         progress.report(Update::StageBegan { stage, objects: objects.len() });
         let owner = (id.name.as_str(), id.namespace.as_str());
-        let pruned = apply::prune(
+        let site = Site {
             cluster,
-            &mut survey,
-            objects,
-            owner,
-            propagation,
-            options.concurrency,
-            &options.interrupts,
+            extra_managers: &[],
+            concurrency: options.concurrency,
+            interrupts: &options.interrupts,
             progress,
-        )
-        .await;
+        };
+        let pruned = apply::prune(site, &mut survey, objects, owner, propagation).await;
         let deleted: Vec<ResourceId> = pruned
             .changes
             .iter()
