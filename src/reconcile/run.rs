@@ -4,7 +4,6 @@
 //! lease -> build -> survey -> plan -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
 //! ```
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,23 +11,23 @@ use tokio::time::Instant;
 
 use super::announce::{Announcer, Notifications};
 use super::apply::{self, Change, Site};
+use super::draft::{built, make_plan, survey, trusted, wanted};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Interrupt, Interrupts};
-use super::messages::{self, Unhealthy};
+use super::messages;
 use super::migrate;
 use super::operator;
 use super::outcome::{Failure, Outcome, ReconcileError, explain};
-use super::plan::{self, ApplyError, ApplyStage, Plan, PlannedInstance, Step};
+use super::plan::{self, ApplyStage, Plan, Step};
 use super::progress::{Action, Progress, Stage, Update};
 use super::status::{IN_PROGRESS, StatusBook, instance_id, is_forced};
 use super::survey::Survey;
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::{self, FINALIZER, FORCE_AT_ANNOTATION, reason};
 use crate::api::{FluxInstance, Inventory, InventoryEntry, history};
-use crate::build::{self, Build, BuildError, BuildOptions};
+use crate::build;
 use crate::cluster::Cluster;
 use crate::cluster::events::Event;
-use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
+use crate::cluster::lease::{HeldLease, LeaseOptions};
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Propagation};
 use crate::distribution::Distribution;
@@ -75,33 +74,6 @@ impl Default for Options {
             interrupts: super::interrupt::never(),
         }
     }
-}
-
-/// Makes the plan of a run without writing anything.
-///
-/// # Errors
-/// The build fails, the API server refuses a manifest in a dry run, or cannot be asked.
-pub async fn plan(
-    cluster: &Cluster,
-    instance: &FluxInstance,
-    distribution: &Distribution,
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Plan, ReconcileError> {
-    progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let built = built(instance, distribution, options)?;
-    progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
-    let mut survey = survey(cluster, instance, &built, options).await?;
-    // A plan is looked at before it is carried out: it has asked the server about everything.
-    make_plan(cluster, instance, &built, &mut survey, &BTreeSet::new(), options).await.map_err(
-        |failure| match failure {
-            Failure::Apply(errors) => ReconcileError::Refused(errors),
-            Failure::Call(error) => ReconcileError::Call(error),
-            Failure::Build(error) => ReconcileError::Build(error),
-            // Planning has no other failure.
-            _ => ReconcileError::Refused(vec![]),
-        },
-    )
 }
 
 /// Reconciles an instance: builds, plans and carries the plan out, with the status on the object.
@@ -170,100 +142,6 @@ pub(super) async fn take_lease(
     let waiting = |holder: &str| progress.report(Update::WaitingForLease { holder: holder.to_owned() });
     let held = cluster.take_lease(namespace, options, waiting).await;
     held.map_err(|source| ReconcileError::Lease { namespace: namespace.to_owned(), source })
-}
-
-fn built(instance: &FluxInstance, distribution: &Distribution, options: &Options) -> Result<Build, BuildError> {
-    let built =
-        build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
-    let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
-    build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
-    Ok(built)
-}
-
-fn old_inventory(instance: &FluxInstance) -> Vec<ResourceId> {
-    let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect()
-}
-
-async fn survey(
-    cluster: &Cluster,
-    instance: &FluxInstance,
-    built: &Build,
-    options: &Options,
-) -> Result<Survey, CallError> {
-    let ids: Vec<ResourceId> = built.objects.iter().map(ResourceId::of).collect();
-    Survey::take(cluster, &wanted(instance, ids), options.concurrency).await
-}
-
-/// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
-fn wanted(instance: &FluxInstance, mut ids: Vec<ResourceId>) -> Vec<ResourceId> {
-    ids.extend(old_inventory(instance));
-    ids.push(ResourceId {
-        group: "apps".into(),
-        version: "v1".into(),
-        kind: "Deployment".into(),
-        namespace: instance.namespace_or_default().to_owned(),
-        name: well_known::OPERATOR_NAME.into(),
-    });
-    ids
-}
-
-/// Returns the objects that hold nothing a user wrote into them: they are the distribution's, which is tested as a whole,
-/// so a dry run before their creation would tell nothing.
-fn trusted(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
-    let spec = &instance.spec;
-    // Labels and annotations for all, and names of shards, go into everything.
-    if spec.common_metadata.is_some() || spec.sharding.is_some() {
-        return BTreeSet::new();
-    }
-    // By kind: a report names objects as they were before the patch, which may have renamed them.
-    let patched: BTreeSet<&str> =
-        built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
-    let ids = built.objects.iter().map(ResourceId::of);
-    let ours = ids.filter(|id| {
-        let from_spec = id.kind == "PersistentVolumeClaim" || id.group.ends_with(".fluxcd.io");
-        !from_spec && !patched.contains(id.kind.as_str())
-    });
-    ours.map(|id| id.key()).collect()
-}
-
-async fn make_plan(
-    cluster: &Cluster,
-    instance: &FluxInstance,
-    built: &Build,
-    survey: &mut Survey,
-    trusted: &BTreeSet<ObjectId>,
-    options: &Options,
-) -> Result<Plan, Failure> {
-    let objects = plan::objects(cluster, survey, &built.objects, &options.extra_managers, trusted, options.concurrency);
-    let objects = objects.await.map_err(Failure::Apply)?;
-    for object in &objects {
-        if let Some(live) = &object.live {
-            survey.set(live.clone());
-        }
-    }
-    let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.key()).collect();
-    let id = instance_id(instance);
-    let stale = plan::stale(&old_inventory(instance), &keys);
-    let prune = plan::prune(cluster, survey, stale, (&id.name, &id.namespace)).await.map_err(Failure::Call)?;
-    let status = instance.status.clone().unwrap_or_default();
-    Ok(Plan {
-        instance: PlannedInstance {
-            namespace: id.namespace,
-            name: id.name,
-            uid: instance.metadata.uid.clone().unwrap_or_default(),
-            generation: instance.metadata.generation.unwrap_or_default(),
-        },
-        version: built.version.name.clone(),
-        revision: built.revision.to_string(),
-        previous_revision: status.last_applied_revision,
-        newer: built.latest.as_ref().map(|latest| latest.name.clone()).filter(|latest| *latest != built.version.name),
-        images: built.images.clone(),
-        removed_versions: plan::removed_versions(&objects),
-        objects,
-        prune,
-        warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
-    })
 }
 
 /// One run: what it works with and what it has done so far.
@@ -422,7 +300,7 @@ impl<'a> Run<'a> {
                 return self.end(Some(failure)).await;
             }
         }
-        if waits && let Some(failure) = self.wait(&mut survey, &ids, plan.has_changes()).await? {
+        if waits && let Some(failure) = self.wait(&mut survey, &ids).await? {
             return self.end(Some(failure)).await;
         }
         self.migrate(&plan, &mut survey).await?;
@@ -553,12 +431,7 @@ impl<'a> Run<'a> {
         Ok(failure)
     }
 
-    async fn wait(
-        &mut self,
-        survey: &mut Survey,
-        ids: &[ResourceId],
-        changed: bool,
-    ) -> Result<Option<Failure>, ReconcileError> {
+    async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
         let current =
             |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
         if ids.iter().all(current) {
@@ -570,7 +443,6 @@ impl<'a> Run<'a> {
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let work = health::wait(cluster, survey, ids, Goal::Healthy, deadline, &options.interrupts, progress);
         let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
-        tracing::debug!(changed, "health check ended");
         Ok(match waited {
             Ok(Waited::Reached) => None,
             Ok(Waited::Unhealthy { timed_out, objects }) => Some(Failure::Unhealthy { timed_out, objects }),
