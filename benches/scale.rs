@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one command as a child of this small process and prints microseconds and peak KiB.
+/// Runs one command as a child of this small process and prints microseconds of wall and of CPU time, and peak KiB.
 ///
 /// A child's peak counts from the moment it is forked, so a parent that holds clients and runtimes would be measured too.
 fn measure(command: &[String]) -> ExitCode {
@@ -66,7 +66,8 @@ fn measure(command: &[String]) -> ExitCode {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
     match (status, usage) {
         (Ok(status), Ok(usage)) => {
-            println!("{microseconds} {} {}", usage.max_rss(), status.code().unwrap_or(-1));
+            let cpu: i64 = [usage.user_time(), usage.system_time()].iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum();
+            println!("{microseconds} {cpu} {} {}", usage.max_rss(), status.code().unwrap_or(-1));
             ExitCode::SUCCESS
         }
         _ => ExitCode::FAILURE,
@@ -77,8 +78,18 @@ fn measure(command: &[String]) -> ExitCode {
 struct Figures {
     milliseconds: f64,
     fastest: f64,
+    /// CPU time of the process itself: unlike wall time it hardly depends on what else the machine does.
+    cpu: f64,
     mebibytes: f64,
     requests: usize,
+    code: i32,
+}
+
+/// One run of a command.
+struct Once {
+    milliseconds: f64,
+    cpu: f64,
+    mebibytes: f64,
     code: i32,
 }
 
@@ -121,22 +132,30 @@ struct Bench {
 }
 
 impl Bench {
-    async fn figures(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Figures> {
+    async fn figures(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+    ) -> Fallible<Figures> {
         // kubectl caches what the server serves, and both start from warm disks.
         self.once(program, arguments, environment).await?;
         let mark = self.plane.audit().mark().await?;
         self.once(program, arguments, environment).await?;
         let requests = self.plane.audit().since(mark).await?.by_user(USER).len();
-        let mut times = Vec::new();
+        let (mut times, mut cpus) = (Vec::new(), Vec::new());
         let (mut peak, mut code) = (0.0_f64, 0);
         for _ in 0..self.runs.max(1) {
-            let (milliseconds, mebibytes, ended) = self.once(program, arguments, environment).await?;
-            times.push(milliseconds);
-            peak = peak.max(mebibytes);
-            code = ended;
+            let one = self.once(program, arguments, environment).await?;
+            times.push(one.milliseconds);
+            cpus.push(one.cpu);
+            peak = peak.max(one.mebibytes);
+            code = one.code;
         }
         times.sort_by(f64::total_cmp);
-        Ok(Figures { milliseconds: times[times.len() / 2], fastest: times[0], mebibytes: peak, requests, code })
+        cpus.sort_by(f64::total_cmp);
+        let middle = times.len() / 2;
+        Ok(Figures { milliseconds: times[middle], fastest: times[0], cpu: cpus[middle], mebibytes: peak, requests, code })
     }
 
     async fn once(
@@ -144,7 +163,7 @@ impl Bench {
         program: &Path,
         arguments: &[String],
         environment: &[(&str, &str)],
-    ) -> Fallible<(f64, f64, i32)> {
+    ) -> Fallible<Once> {
         let mut command = Command::new(env::current_exe()?);
         command.arg("--measure").arg(program).args(arguments).stdin(Stdio::null());
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("HOME", self.plane.folder());
@@ -154,14 +173,19 @@ impl Bench {
         let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match numbers[..] {
             #[allow(clippy::cast_possible_truncation)]
-            [microseconds, kibibytes, code] => Ok((microseconds / 1000.0, kibibytes / 1024.0, code as i32)),
+            [wall, cpu, kibibytes, code] => Ok(Once {
+                milliseconds: wall / 1000.0,
+                cpu: cpu / 1000.0,
+                mebibytes: kibibytes / 1024.0,
+                code: code as i32,
+            }),
             _ => Err(format!("cannot run {}: {}", program.display(), String::from_utf8_lossy(&output.stderr)).into()),
         }
     }
 
     async fn report(&self, cases: &[Case]) -> Fallible<()> {
-        println!("| command | wall ms (fastest) | peak MiB | requests | kubectl ms | MiB | requests | faster | goal |");
-        println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+        println!("| command | wall ms (fastest) | CPU ms | peak MiB | requests | kubectl wall ms (fastest) | CPU ms | MiB | requests | ratio wall, CPU | goal |");
+        println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
         for case in cases {
             let ours = self.figures(&self.binary, &case.ours, &case.environment).await?;
             if ours.code != 0 {
@@ -173,19 +197,23 @@ impl Bench {
             };
             let kubectl = match &theirs {
                 Some(t) => format!(
-                    "{:.0} | {:.0} | {} | {:.1}x",
+                    "{:.0} ({:.0}) | {:.0} | {:.0} | {} | {:.1}x, {:.1}x",
                     t.milliseconds,
+                    t.fastest,
+                    t.cpu,
                     t.mebibytes,
                     t.requests,
-                    t.milliseconds / ours.milliseconds
+                    t.milliseconds / ours.milliseconds,
+                    t.cpu / ours.cpu.max(0.001)
                 ),
-                None => "- | - | - | -".to_owned(),
+                None => "- | - | - | - | -".to_owned(),
             };
             println!(
-                "| {} | {:.1} ({:.1}) | {:.1} | {} | {kubectl} | {} |",
+                "| {} | {:.1} ({:.1}) | {:.1} | {:.1} | {} | {kubectl} | {} |",
                 case.name,
                 ours.milliseconds,
                 ours.fastest,
+                ours.cpu,
                 ours.mebibytes,
                 ours.requests,
                 verdict(case, &ours)
@@ -197,13 +225,20 @@ impl Bench {
 }
 
 fn verdict(case: &Case, figures: &Figures) -> String {
-    let judge = |goal: Option<f64>, figure: f64, unit: &str| {
-        let goal = goal?;
-        let word = if figure <= goal { "met".to_owned() } else { format!("missed by {:.1}", figure - goal) };
-        Some(format!("{goal} {unit}: {word}"))
-    };
-    let both = [judge(case.milliseconds, figures.milliseconds, "ms"), judge(case.mebibytes, figures.mebibytes, "MiB")];
-    both.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let time = case.milliseconds.map(|goal| {
+        let word = match (figures.milliseconds <= goal, figures.fastest <= goal) {
+            (true, _) => "met".to_owned(),
+            (false, true) => "met by the fastest run only".to_owned(),
+            (false, false) => format!("missed by {:.1}", figures.fastest - goal),
+        };
+        format!("{goal} ms: {word}")
+    });
+    let memory = case.mebibytes.map(|goal| {
+        let over = figures.mebibytes - goal;
+        let word = if over <= 0.0 { "met".to_owned() } else { format!("missed by {over:.1}") };
+        format!("{goal} MiB: {word}")
+    });
+    [time, memory].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 async fn run(runs: usize) -> Fallible<()> {
@@ -255,7 +290,11 @@ async fn run(runs: usize) -> Fallible<()> {
             Case::new("get resources -A", "get resources -A", "get gitrepo,ks -A").goal(milliseconds, Some(mebibytes)),
             Case::new("get resources gitrepo -A", "get resources gitrepo -A", "get gitrepo -A"),
             Case::new("get resources -A -o name", "get resources -A -o name", "get gitrepo,ks -A -o name"),
-            Case::new("get all -A --ready-status False", "get all -A --ready-status False", "get gitrepo,ks -A"),
+            Case::new(
+                "get all -A --ready-status False",
+                "get all -A --ready-status False",
+                "get gitrepo,ks -A",
+            ),
             Case::new("stats", "stats", ""),
             Case::new("get instance flux", "get instance flux", "get fluxinstance flux").goal(12.0, None),
         ];

@@ -95,8 +95,9 @@ pub fn options(args: &InProcessArgs, strict: bool) -> Options {
     let mut options = Options::in_process(format!("{TERMINAL_IDENTITY_PREFIX}{host}_{}", std::process::id()));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
-        // A run from another terminal ends soon; an operator does not.
-        lease.wait = Duration::ZERO;
+        // An operator is refused before this. A run from another terminal ends soon, and the lease of one that was killed
+        // runs out.
+        lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
     options.strict = strict;
@@ -342,12 +343,15 @@ impl Listener {
     /// What an interrupted run has done, for its last words.
     fn done_so_far(&self) -> String {
         let seen = lock(&self.state);
-        match (seen.changed, seen.stage) {
-            (0, None | Some(Stage::Lease | Stage::Build | Stage::Plan)) => "nothing was changed".to_owned(),
-            (changed, Some(stage)) => {
-                format!("{changed} objects were changed, the run ended while {}", lower(stage.message()))
-            }
-            (changed, None) => format!("{changed} objects were changed"),
+        let done = match seen.changed {
+            0 => "nothing was changed".to_owned(),
+            1 => "1 object was changed".to_owned(),
+            changed => format!("{changed} objects were changed"),
+        };
+        match seen.stage {
+            None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed == 0 => done,
+            Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
+            None => done,
         }
     }
 }

@@ -40,9 +40,8 @@ impl TreeNode {
         let (status, message) = match live {
             Some(live) if object::is_suspended(live) => (Some(kstatus::compute(live).status), "suspended".to_owned()),
             Some(live) => {
-                let health = kstatus::compute(live);
-                let message = if health.is_current() { String::new() } else { health.message };
-                (Some(health.status), message)
+                let (status, message) = health(live);
+                (Some(status), message)
             }
             None => {
                 let known = snapshot
@@ -86,6 +85,21 @@ impl TreeNode {
             lines.push((format!("{indent}{branch}{}", child.line()), child.status));
             child.add_lines(&format!("{indent}{below}"), lines);
         }
+    }
+}
+
+/// What an object says of itself: a Flux object by the outcome it reports, which is more than that it is tried again.
+fn health(live: &Value) -> (Status, String) {
+    let health = kstatus::compute(live);
+    let is_flux = kinds::of(object::group(live), object::kind(live)).is_some();
+    let reported = object::condition(live, well_known::condition::READY).filter(|c| c.is_false());
+    match reported {
+        Some(ready) if is_flux && object::is_observed(live) && !matches!(health.status, Status::Terminating) => {
+            let waits = ready.reason() == "DependencyNotReady";
+            (if waits { Status::InProgress } else { Status::Failed }, ready.message().to_owned())
+        }
+        _ if health.is_current() => (health.status, String::new()),
+        _ => (health.status, health.message),
     }
 }
 
@@ -232,6 +246,20 @@ mod tests {
             ]
         );
         assert_eq!(tree.count(), 6);
+    }
+
+    #[test]
+    fn a_flux_object_that_is_tried_again_shows_what_failed() {
+        let failing = |reason: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": "web", "namespace": "fs", "generation": 1},
+                "status": {"observedGeneration": -1, "conditions": [
+                    {"type": "Reconciling", "status": "True", "reason": "ProgressingWithRetry", "observedGeneration": 1},
+                    {"type": "Ready", "status": "False", "reason": reason, "message": "it fails\n", "observedGeneration": 1}]}})
+        };
+        let line = |object: &Value| reconciler(&Snapshot::of_dump([]), object, TreeOptions::default()).line();
+        assert_eq!(line(&failing("BuildFailed")), "Kustomization/fs/web  Failed: it fails");
+        assert_eq!(line(&failing("DependencyNotReady")), "Kustomization/fs/web  InProgress: it fails");
     }
 
     #[test]

@@ -171,7 +171,8 @@ pub async fn plan(
     let built = built(instance, distribution, options)?;
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
     let mut survey = survey(cluster, instance, &built, options).await?;
-    make_plan(cluster, instance, &built, &mut survey, options).await.map_err(|failure| match failure {
+    // A plan is looked at before it is carried out: it has asked the server about everything.
+    make_plan(cluster, instance, &built, &mut survey, &BTreeSet::new(), options).await.map_err(|failure| match failure {
         Failure::Apply(errors) => ReconcileError::Refused(errors),
         Failure::Call(error) => ReconcileError::Call(error),
         Failure::Build(error) => ReconcileError::Build(error),
@@ -278,14 +279,33 @@ fn wanted(instance: &FluxInstance, mut ids: Vec<ResourceId>) -> Vec<ResourceId> 
     ids
 }
 
+/// Returns the objects that hold nothing a user wrote into them: they are the distribution's, which is tested as a whole,
+/// so a dry run before their creation would tell nothing.
+fn trusted(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
+    let spec = &instance.spec;
+    // Labels and annotations for all, and names of shards, go into everything.
+    if spec.common_metadata.is_some() || spec.sharding.is_some() {
+        return BTreeSet::new();
+    }
+    // By kind: a report names objects as they were before the patch, which may have renamed them.
+    let patched: BTreeSet<&str> = built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
+    let ids = built.objects.iter().map(ResourceId::of);
+    let ours = ids.filter(|id| {
+        let from_spec = id.kind == "PersistentVolumeClaim" || id.group.ends_with(".fluxcd.io");
+        !from_spec && !patched.contains(id.kind.as_str())
+    });
+    ours.map(|id| id.key()).collect()
+}
+
 async fn make_plan(
     cluster: &Cluster,
     instance: &FluxInstance,
     built: &Build,
     survey: &mut Survey,
+    trusted: &BTreeSet<ObjectId>,
     options: &Options,
 ) -> Result<Plan, Failure> {
-    let objects = plan::objects(cluster, survey, &built.objects, &options.extra_managers, options.concurrency);
+    let objects = plan::objects(cluster, survey, &built.objects, &options.extra_managers, trusted, options.concurrency);
     let objects = objects.await.map_err(Failure::Apply)?;
     for object in &objects {
         if let Some(live) = &object.live {
@@ -382,7 +402,8 @@ impl<'a> Run<'a> {
             Err(error) => return self.end(Some(Failure::Call(error))).await,
         };
         let operator = self.check_operator(&survey)?;
-        let plan = match make_plan(self.cluster, self.instance, &built, &mut survey, self.options).await {
+        let trusted = trusted(self.instance, &built);
+        let plan = match make_plan(self.cluster, self.instance, &built, &mut survey, &trusted, self.options).await {
             Ok(plan) => plan,
             Err(failure) => {
                 self.book.status.last_attempted_revision = self.revision.clone();

@@ -122,9 +122,8 @@ async fn bad_credentials_are_reported_and_heal_by_one_command(cluster: TestClust
 async fn all_objects_of_a_kind_are_asked_at_once(cluster: TestCluster) {
     let mut world = World::new(&cluster).await;
     world.every_state(&cluster).await;
-    let count = "3 ";
     let dry = run(&cluster, "reconcile all --kind ks --ready-status False --dry-run").await.exits(0);
-    assert_eq!(dry.stderr.lines().filter(|l| l.contains("kustomization/")).count(), 3, "{count}{}", dry.stderr);
+    assert_eq!(dry.stderr.lines().filter(|l| l.contains("kustomization/")).count(), 3, "{}", dry.stderr);
     // What was wrong is put right in Git; one command makes every failed Kustomization look at it.
     world
         .repository

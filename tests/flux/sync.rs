@@ -63,7 +63,6 @@ fn evidence(cause: &Value) -> String {
 
 async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
     let mut world = World::new(&cluster).await;
-    world.repository.write("deploy/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n").expect("written");
     let namespaced = format!("namespace: {}\n", cluster.namespace());
     let text =
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n";
@@ -71,7 +70,7 @@ async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
     world.push("one");
     install(&cluster, &world.url(), "./deploy", None).await.exits(0);
     let waited = run(&cluster, "wait resource gitrepo/app ks/app --timeout 60s").await.exits(0);
-    waited.stdout_has(&format!("Applied revision: {}", world.revision()));
+    waited.stdout_has(&format!("Applied revision: refs/heads/{}", world.revision()));
     assert_eq!(applied(&cluster).await.as_deref(), Some("one"));
 
     let namespace = cluster.namespace();

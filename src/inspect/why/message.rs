@@ -6,7 +6,18 @@ type Row = (&'static str, Reason, &'static str);
 
 fn find(table: &'static [Row], text: &str) -> Option<(Reason, &'static str)> {
     let text = text.to_lowercase();
-    table.iter().find(|(part, _, _)| text.contains(part)).map(|(_, reason, summary)| (*reason, *summary))
+    table.iter().find(|(part, _, _)| says(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
+}
+
+/// Whether a text contains a part; a status code has to stand alone, as ports and commits contain the same digits.
+fn says(text: &str, part: &str) -> bool {
+    let is_code = part.bytes().all(|b| b.is_ascii_digit());
+    let stands_alone = |at: usize| {
+        let word = |c: char| c.is_ascii_alphanumeric();
+        let (before, after) = (text.get(..at), text.get(at + part.len()..));
+        !before.is_some_and(|t| t.ends_with(word)) && !after.is_some_and(|t| t.starts_with(word))
+    };
+    text.match_indices(part).any(|(at, _)| !is_code || stands_alone(at))
 }
 
 /// Why the API server, an admission plugin or the scheduler's side did not take an object.
@@ -103,7 +114,7 @@ pub fn wants_credentials(text: &str) -> bool {
     let text = text.to_lowercase();
     ["unauthorized", "authentication required", "401", "403", "forbidden", "denied", "no basic auth credentials"]
         .iter()
-        .any(|part| text.contains(part))
+        .any(|part| says(&text, part))
 }
 
 /// The word that follows a phrase, up to a comma, blank, quote or colon.
@@ -116,6 +127,16 @@ pub fn after<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_code_stands_alone() {
+        let absent = "unable to list remote for 'http://127.0.0.1:40325/absent.git': repository not found: ";
+        assert_eq!(source_failure(absent).map(|(r, _)| r), Some(Reason::SourceNotFound));
+        let refused = "failed to fetch https://charts.example.com/index.yaml : 403 Forbidden";
+        assert_eq!(source_failure(refused).map(|(r, _)| r), Some(Reason::CredentialsRejected));
+        assert!(!wants_credentials("pulling registry:4010/x@sha256:40114035: not found"));
+        assert!(wants_credentials("unexpected status code 401: no"));
+    }
 
     #[test]
     fn refusals_are_told_apart() {

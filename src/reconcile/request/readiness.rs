@@ -131,10 +131,23 @@ pub fn assess(object: &DynamicObject, switch: Switch, request: Option<&str>) -> 
     }
     match ready.status.as_str() {
         "True" => Readiness::Ready { message: ready.message },
+        // Whoever only waits was not promised that everything is there yet; an answer to a request is final.
+        "False" if request.is_none() && waits_for_another(&ready) => Readiness::Pending(Pending::InProgress(ready)),
         "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
             Readiness::Failed { reason: ready.reason, message: ready.message }
         }
         _ => Readiness::Pending(Pending::InProgress(ready)),
+    }
+}
+
+/// Whether a failure only says that another object is not ready, after which the controller looks again by itself.
+///
+/// kustomize-controller has one reason for an artifact that is not there yet and for one that is unusable.
+fn waits_for_another(ready: &ConditionView) -> bool {
+    match ready.reason.as_str() {
+        "DependencyNotReady" | "SourceNotReady" => true,
+        "ArtifactFailed" => ready.message.starts_with("Source artifact not found"),
+        _ => false,
     }
 }
 
@@ -199,6 +212,19 @@ mod tests {
             let object = object("t", "t", going_on);
             assert!(matches!(judge(&object, None), Readiness::Pending(Pending::InProgress(_))));
         }
+    }
+
+    #[test]
+    fn waiting_for_another_object_goes_on_unless_it_is_the_answer_to_a_request() {
+        for (reason, message) in [("DependencyNotReady", "m"), ("ArtifactFailed", "Source artifact not found, retrying in 30s")] {
+            let mut condition = ready("False", reason, 2);
+            condition["message"] = message.into();
+            let object = object("t", "t", condition);
+            assert!(matches!(judge(&object, None), Readiness::Pending(Pending::InProgress(_))), "{reason}");
+            assert!(matches!(judge(&object, Some("t")), Readiness::Failed { .. }), "{reason}");
+        }
+        let unusable = object("t", "t", ready("False", "ArtifactFailed", 2));
+        assert!(matches!(judge(&unusable, None), Readiness::Failed { .. }));
     }
 
     #[test]
