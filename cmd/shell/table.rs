@@ -106,15 +106,6 @@ impl TableWriter {
     }
 }
 
-/// Draws rows of plain texts whole, below their headings if there are any.
-pub fn render(headings: Option<&[&str]>, rows: Vec<Vec<String>>) -> String {
-    let style = TableStyle { width: None, headers: headings.is_some(), color: false, now: Timestamp::UNIX_EPOCH };
-    let columns = headings.map_or_else(|| rows.first().map_or(0, Vec::len), <[&str]>::len);
-    let headers = (0..columns).map(|i| headings.and_then(|h| h.get(i)).copied().unwrap_or_default().to_owned());
-    let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect();
-    TableWriter::new(headers.collect(), style).page(&rows)
-}
-
 /// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
 fn color_of(text: &str) -> Option<Color> {
     match text {
