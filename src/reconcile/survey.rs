@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::well_known::PART_OF_LABEL;
 use crate::api::inventory::ObjectId;
+use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
@@ -55,7 +55,11 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) 
 
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ResourceId>, concurrency: usize) -> Result<Self, CallError> {
+    pub async fn take(
+        cluster: &Cluster,
+        ids: impl IntoIterator<Item = &ResourceId>,
+        concurrency: usize,
+    ) -> Result<Self, CallError> {
         let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =
@@ -85,7 +89,10 @@ impl Survey {
             }
         }
         // What the label did not find is asked for by name.
-        let jobs: Vec<_> = unlabelled.into_iter().map(|id| async move { Ok::<_, CallError>((id, cluster.read(id).await?)) }.boxed()).collect();
+        let jobs: Vec<_> = unlabelled
+            .into_iter()
+            .map(|id| async move { Ok::<_, CallError>((id, cluster.read(id).await?)) }.boxed())
+            .collect();
         let found: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         for (id, live) in found {
             match live {

@@ -225,6 +225,9 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
     let ask = |words: &'static [&'static str]| complete(path, cluster.folder(), words);
     assert_eq!(ask(&["flux-operator", "get", "instance", "fl"]).await.0, ["flux"]);
     assert_eq!(ask(&["flux-operator", "trace", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    let mark = cluster.mark().await;
+    assert_eq!(ask(&["flux-operator", "get", "resources", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    assert_eq!(cluster.requests_since(mark).await.len(), 1);
     assert!(ask(&["flux-operator", "get", "resources", "--kind", "Git"]).await.0.contains(&"GitRepository".to_owned()));
     assert_eq!(ask(&["flux-operator", "-n", "default", "get", "instance", "fl"]).await.0, Vec::<String>::new());
     let proxy = cluster.proxy().await;
