@@ -69,7 +69,8 @@ fn measure(command: &[String]) -> ExitCode {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
     match (status, usage) {
         (Ok(status), Ok(usage)) => {
-            let cpu: i64 = [usage.user_time(), usage.system_time()].iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum();
+            let cpu: i64 =
+                [usage.user_time(), usage.system_time()].iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum();
             println!("{microseconds} {cpu} {} {}", usage.max_rss(), status.code().unwrap_or(-1));
             ExitCode::SUCCESS
         }
@@ -135,12 +136,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn figures(
-        &self,
-        program: &Path,
-        arguments: &[String],
-        environment: &[(&str, &str)],
-    ) -> Fallible<Figures> {
+    async fn figures(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Figures> {
         // kubectl caches what the server serves, and both start from warm disks.
         self.once(program, arguments, environment).await?;
         let mark = self.plane.audit().mark().await?;
@@ -158,15 +154,17 @@ impl Bench {
         times.sort_by(f64::total_cmp);
         cpus.sort_by(f64::total_cmp);
         let middle = times.len() / 2;
-        Ok(Figures { milliseconds: times[middle], fastest: times[0], cpu: cpus[middle], mebibytes: peak, requests, code })
+        Ok(Figures {
+            milliseconds: times[middle],
+            fastest: times[0],
+            cpu: cpus[middle],
+            mebibytes: peak,
+            requests,
+            code,
+        })
     }
 
-    async fn once(
-        &self,
-        program: &Path,
-        arguments: &[String],
-        environment: &[(&str, &str)],
-    ) -> Fallible<Once> {
+    async fn once(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Once> {
         let mut command = Command::new(env::current_exe()?);
         command.arg("--measure").arg(program).args(arguments).stdin(Stdio::null());
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("HOME", self.plane.folder());
@@ -187,7 +185,9 @@ impl Bench {
     }
 
     async fn report(&self, cases: &[Case]) -> Fallible<()> {
-        println!("| command | wall ms (fastest) | CPU ms | peak MiB | requests | kubectl wall ms (fastest) | CPU ms | MiB | requests | ratio wall, CPU | goal |");
+        println!(
+            "| command | wall ms (fastest) | CPU ms | peak MiB | requests | kubectl wall ms (fastest) | CPU ms | MiB | requests | ratio wall, CPU | goal |"
+        );
         println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
         for case in cases {
             let ours = self.figures(&self.binary, &case.ours, &case.environment).await?;
@@ -300,11 +300,7 @@ async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
             },
             Case::new("get resources gitrepo -A", "get resources gitrepo -A", "get gitrepo -A"),
             Case::new("get resources -A -o name", "get resources -A -o name", "get gitrepo,ks -A -o name"),
-            Case::new(
-                "get all -A --ready-status False",
-                "get all -A --ready-status False",
-                "get gitrepo,ks -A",
-            ),
+            Case::new("get all -A --ready-status False", "get all -A --ready-status False", "get gitrepo,ks -A"),
             Case::new("stats", "stats", ""),
             Case::new("get instance flux", "get instance flux", "get fluxinstance flux").goal(12.0, None),
         ];
@@ -417,8 +413,7 @@ fn owned() -> Value {
 
 async fn create_source(client: &Client, namespace: String, number: usize) -> Fallible<()> {
     let name = format!("repo-{number:05}");
-    let labels =
-        if namespace == "flux-system" { owned() } else { json!({"team": format!("team-{}", number % 7)}) };
+    let labels = if namespace == "flux-system" { owned() } else { json!({"team": format!("team-{}", number % 7)}) };
     let object = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},

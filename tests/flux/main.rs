@@ -15,5 +15,8 @@ use std::process::ExitCode;
 use support::flux::Controller;
 
 fn main() -> ExitCode {
-    support::run_flux_tests([harness::tests(), reads::tests(), requests::tests(), sync::tests()].concat(), &[Controller::Source, Controller::Kustomize])
+    support::run_flux_tests(
+        [harness::tests(), reads::tests(), requests::tests(), sync::tests()].concat(),
+        &[Controller::Source, Controller::Kustomize],
+    )
 }

@@ -21,8 +21,7 @@ fn names(run: &Run) -> Vec<String> {
     let list = run.json();
     let items = list["items"].as_array().expect("items").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let mut names: Vec<_> =
-        items.map(|i| format!("{}/{}", text(&i["kind"]), text(&i["metadata"]["name"]))).collect();
+    let mut names: Vec<_> = items.map(|i| format!("{}/{}", text(&i["kind"]), text(&i["metadata"]["name"]))).collect();
     names.sort();
     names
 }
@@ -135,7 +134,8 @@ async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
     assert!(!one.stdout.contains("GitRepository/app"), "{}", one.stdout);
     // The source of a Kustomization explains it, so its events are among them; another's are not.
     let json = has("events ks/app -o json", &["ReconciliationSucceeded", "NewArtifact"]).await.json();
-    let text = |item: &Value, pointer: &str| item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |item: &Value, pointer: &str| item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let events: Vec<_> = json["items"].as_array().expect("items").iter().collect();
     let mut objects: Vec<_> = events
         .iter()

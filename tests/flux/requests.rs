@@ -97,7 +97,10 @@ async fn a_wait_ends_when_the_controllers_are_done(cluster: TestCluster) {
     let output = tokio::task::spawn_blocking(move || command.output()).await.expect("joined").expect("runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(7), "{stderr}");
-    assert!(stderr.contains("the request is not handled yet") || stderr.contains("no controller has reported"), "{stderr}");
+    assert!(
+        stderr.contains("the request is not handled yet") || stderr.contains("no controller has reported"),
+        "{stderr}"
+    );
     flux.thaw(Controller::Source);
 }
 
@@ -122,8 +125,14 @@ async fn all_objects_of_a_kind_are_asked_at_once(cluster: TestCluster) {
     let dry = run(&cluster, "reconcile all --kind ks --ready-status False --dry-run").await.exits(0);
     assert_eq!(dry.stderr.lines().filter(|l| l.contains("kustomization/")).count(), 3, "{}", dry.stderr);
     // What was wrong is put right in Git; one command makes every failed Kustomization look at it.
-    world.repository.write("broken/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mended\n").expect("written");
-    world.repository.write("nowhere/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: found\n").expect("written");
+    world
+        .repository
+        .write("broken/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mended\n")
+        .expect("written");
+    world
+        .repository
+        .write("nowhere/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: found\n")
+        .expect("written");
     world.push("two");
     run(&cluster, "reconcile resource gitrepo/app").await.exits(0);
     let patch = json!({"spec": {"dependsOn": null}});

@@ -64,7 +64,8 @@ fn evidence(cause: &Value) -> String {
 async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
     let mut world = World::new(&cluster).await;
     let namespaced = format!("namespace: {}\n", cluster.namespace());
-    let text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n";
+    let text =
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n";
     world.repository.write("deploy/kustomization.yaml", &format!("{text}{namespaced}")).expect("written");
     world.push("one");
     install(&cluster, &world.url(), "./deploy", None).await.exits(0);
@@ -81,7 +82,11 @@ async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
     let tree = tree.stdout_has("sync (2)").stdout_has(&format!("GitRepository/{namespace}/app\n"));
     tree.stdout_has(&format!("Kustomization/{namespace}/app\n")).stdout_has(&format!("ConfigMap/{namespace}/web\n"));
     run(&cluster, "trace configmap/web").await.exits(0).stdout_has(&world.commit);
-    run(&cluster, "why instance").await.exits(0).stdout_has("is ready").stdout_has(&format!("Kustomization/{namespace}/app"));
+    run(&cluster, "why instance")
+        .await
+        .exits(0)
+        .stdout_has("is ready")
+        .stdout_has(&format!("Kustomization/{namespace}/app"));
     run(&cluster, "get instance").await.exits(0).stdout_has("True");
 
     // The instance does not own what it made the controllers do: a second run changes nothing of their status.
@@ -156,5 +161,7 @@ async fn an_application_that_fails_below_a_working_sync(cluster: TestCluster) {
     let tree = run(&cluster, "tree instance").await.exits(0);
     tree.stdout_has(&format!("Kustomization/{}/below", cluster.namespace())).stdout_has("dependency '");
     let failing = run(&cluster, "get all --ready-status False").await.exits(0);
-    assert!(failing.row("Kustomization", "below").contains("DependencyNotReady") || failing.stdout.contains("dependency '"));
+    assert!(
+        failing.row("Kustomization", "below").contains("DependencyNotReady") || failing.stdout.contains("dependency '")
+    );
 }

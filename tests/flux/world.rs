@@ -187,9 +187,10 @@ impl World {
                 suspended(kustomization(cluster, "paused", "./deploy")),
             ])
             .await;
-        for (kind, names) in
-            [("GitRepository", &["absent", "unreachable"][..]), ("Kustomization", &["broken", "dependent", "misplaced"])]
-        {
+        for (kind, names) in [
+            ("GitRepository", &["absent", "unreachable"][..]),
+            ("Kustomization", &["broken", "dependent", "misplaced"]),
+        ] {
             for name in names {
                 until(cluster, kind, name, "False").await;
             }
