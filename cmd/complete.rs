@@ -27,11 +27,12 @@ pub fn secrets() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::SECRET)))
 }
 
-/// Names of one Flux kind.
-pub fn of_kind(kind: &'static str) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |current: &OsStr| {
-        let found = kinds::find(kind).map(|k| names(&k.resource_type())).unwrap_or_default();
-        matching(current, found)
+/// Names of the kind that stands before: `tree ks <TAB>`.
+pub fn of_verb() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let line = words_of_line();
+        let kind = line.iter().rev().find_map(|word| kinds::find(word));
+        matching(current, kind.map(|k| names(&k.resource_type())).unwrap_or_default())
     })
 }
 

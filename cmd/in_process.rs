@@ -16,7 +16,7 @@ use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::{self, Failure, Options, Outcome, Plan, ReconcileError};
 use kube::core::DynamicObject;
 use serde_json::Value;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::objects::{Session, Target, state_of};
 use crate::shell::cluster::cli_error;
@@ -95,15 +95,16 @@ pub fn options(args: &InProcessArgs, strict: bool) -> Options {
     let mut options = Options::in_process(format!("{TERMINAL_IDENTITY_PREFIX}{host}_{}", std::process::id()));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
-        // A run from another terminal ends soon; an operator does not.
-        lease.wait = Duration::ZERO;
+        // An operator is refused before this. A run from another terminal ends soon, and the lease of one that was killed
+        // runs out.
+        lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
     options.strict = strict;
     options
 }
 
-/// Time a run needs at the end to write its status and give the lease back.
+/// Time an interrupted run gets to write its status and give the lease back.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Does one run of the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in order.
@@ -123,14 +124,16 @@ pub async fn conduct<T>(
     options.interrupts = interrupts;
     // Earlier than the deadline by what it takes to record that the objects did not become ready.
     let left = session.deadline.left();
-    options.health_timeout = Some(left.saturating_sub((left / 10).min(Duration::from_secs(2))));
+    let reserve = (left / 10).min(Duration::from_secs(2));
+    options.health_timeout = Some(left.saturating_sub(reserve));
+    let soft_end = session.deadline.instant() - reserve / 2;
     let listener = Listener::new(Progress::new(session.shell, mode), key);
     let result = {
         let mut run = Box::pin(work(&options, &listener));
         let stopped = tokio::select! {
             result = &mut run => Ok(result),
             () = interrupted() => Err(true),
-            () = sleep_until(session.deadline.instant()) => Err(false),
+            () = sleep_until(soft_end) => Err(false),
         };
         match stopped {
             Ok(result) => Ok(result),
@@ -143,8 +146,9 @@ pub async fn conduct<T>(
                 };
                 stop.send_replace(Some(Interrupt::Stop(why)));
                 // The run writes its status and gives the lease back; a second Ctrl-C does not wait for that.
+                let hard_end = if by_user { Instant::now() + LAST_WORDS } else { session.deadline.instant() };
                 let ended = tokio::select! {
-                    result = tokio::time::timeout(LAST_WORDS, &mut run) => result.ok(),
+                    result = timeout_at(hard_end, &mut run) => result.ok(),
                     () = interrupted() => None,
                 };
                 match ended {
@@ -221,11 +225,11 @@ pub fn called(error: ClusterError) -> ReconcileError {
 }
 
 /// The instance as the API server stored it.
-pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, ReconcileError> {
+pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, CallError> {
     serde_json::from_value(object).map_err(|error| {
         let reason = Reason::Other(error.to_string());
-        let reference = target.reference();
-        called(ClusterError::new(format!("understand {reference}"), Endpoint::default(), reason))
+        let attempted = format!("understand {}", target.reference());
+        CallError { explained: Box::new(ClusterError::new(attempted, Endpoint::default(), reason)), status: None }
     })
 }
 
@@ -339,12 +343,15 @@ impl Listener {
     /// What an interrupted run has done, for its last words.
     fn done_so_far(&self) -> String {
         let seen = lock(&self.state);
-        match (seen.changed, seen.stage) {
-            (0, None | Some(Stage::Lease | Stage::Build | Stage::Plan)) => "nothing was changed".to_owned(),
-            (changed, Some(stage)) => {
-                format!("{changed} objects were changed, the run ended while {}", lower(stage.message()))
-            }
-            (changed, None) => format!("{changed} objects were changed"),
+        let done = match seen.changed {
+            0 => "nothing was changed".to_owned(),
+            1 => "1 object was changed".to_owned(),
+            changed => format!("{changed} objects were changed"),
+        };
+        match seen.stage {
+            None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed == 0 => done,
+            Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
+            None => done,
         }
     }
 }

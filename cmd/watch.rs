@@ -10,7 +10,7 @@ use flux_operator::inspect::listing::{Cell, Item, Listing};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use kube::Api;
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
 
 use crate::get::Show;
@@ -41,12 +41,13 @@ impl Changes {
                 kind: kind.kind.to_string(),
                 plural: kind.plural.to_string(),
             };
-            let api: Api<DynamicObject> = match namespace.filter(|_| kind.namespaced) {
+            // Metadata moves with every change, and is all a trigger needs.
+            let api: Api<PartialObjectMeta<DynamicObject>> = match namespace.filter(|_| kind.namespaced) {
                 Some(namespace) => Api::namespaced_with(cluster.client.clone(), namespace, &resource),
                 None => Api::all_with(cluster.client.clone(), &resource),
             };
             // The list that a watch starts with is no change; the first list is made before the watch is looked at.
-            watcher::metadata_watcher(api, watcher::Config::default())
+            watcher(api, watcher::Config::default())
                 .filter_map(|event| async move {
                     matches!(event, Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_) | watcher::Event::InitDone))
                         .then_some(())

@@ -173,7 +173,8 @@ async fn through_operator(
         session.cluster.apply(&resource, written, live.as_ref(), &options).await
     };
     let attempted = format!("apply {place}");
-    let ((outcome, _), attention) = tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
+    let ((outcome, after), attention) =
+        tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
     session.shell.status(&format!("{prefix}► {place} {}", outcome.as_str()));
     if dry_run {
@@ -187,7 +188,8 @@ async fn through_operator(
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let followed = [Followed { target, request: None, absent: Absent::Ends }];
+    let uid = after.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
+    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
     until_ready(session, &followed, args.progress.progress).await
 }
 

@@ -27,7 +27,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]
@@ -93,8 +93,9 @@ async fn delete(
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends };
-    until_gone(session, &followed, object.metadata.uid.as_deref(), args.progress.progress).await?;
+    let followed =
+        Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: object.metadata.uid.clone() };
+    until_gone(session, &followed, args.progress.progress).await?;
     session.shell.print(&format!("{}: deleted\n", target.reference()))?;
     Ok(Exit::Done)
 }

@@ -15,7 +15,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system export instance flux -o json")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub format: FormatArgs,

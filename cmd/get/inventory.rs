@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Show, show};
 use crate::shell::output::OutputArgs;
+use crate::shell::table::short_revision;
 use crate::shell::{CliError, Exit, Shell};
 use crate::source::{FromArgs, Source, instance_type};
 
@@ -75,6 +76,6 @@ fn desired(instance: &Value) -> Result<Vec<Value>, String> {
     if revision == applied {
         Ok(built.objects)
     } else {
-        Err(format!("the applied revision {applied} is not the one this program builds, {revision}"))
+        Err(format!("{} was applied, and this program builds {}", short_revision(applied), short_revision(&revision)))
     }
 }

@@ -5,7 +5,6 @@ use flux_operator::cluster::{ClusterError, ListOptions};
 use flux_operator::inspect::collect::{self, Listed, Scope};
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::listing::{Column, Item, Listing, Row, item};
-use flux_operator::inspect::object;
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
 use serde_json::Value;
@@ -292,6 +291,7 @@ fn light(row: &ResourceRow) -> Item {
 mod tests {
     use super::*;
     use clap::Parser;
+    use flux_operator::inspect::object;
 
     #[derive(Parser)]
     struct Only {

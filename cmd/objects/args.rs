@@ -34,7 +34,7 @@ pub struct WaitArgs {
 pub struct ResourceArgs {
     /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
     /// short name
-    #[arg(required = true, value_name = "KIND/NAME")]
+    #[arg(required = true, value_name = "KIND/NAME", add = crate::complete::resources())]
     pub resources: Vec<String>,
 }
 

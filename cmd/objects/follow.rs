@@ -2,15 +2,18 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use flux_operator::api::kstatus::Status;
 use flux_operator::api::well_known;
 use flux_operator::reconcile::request::{Absent, Last, Rollout, Sign, Wait, WaitError};
 use futures::future::join_all;
 use kube::core::DynamicObject;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 use super::args::{DryRun, reports};
-use super::session::instance_kind;
+use super::session::{HINT_LIMIT, instance_kind};
 use super::{Act, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
@@ -21,6 +24,8 @@ pub struct Followed {
     /// The request the object has to handle first.
     pub request: Option<String>,
     pub absent: Absent,
+    /// UID of the object that is meant, when it is known.
+    pub uid: Option<String>,
 }
 
 /// Follows every object until it is ready; prints the Ready message of each on stdout.
@@ -104,15 +109,35 @@ pub async fn request_and_follow(
                 "{} is only a reference to a registry: no controller reports on it",
                 one.target.reference()
             )),
-            () => followed.push(Followed { target: one.target, request: Some(one.token), absent: Absent::Ends }),
+            () => followed.push(Followed {
+                target: one.target,
+                request: Some(one.token),
+                absent: Absent::Ends,
+                uid: one.object.metadata.uid,
+            }),
         }
     }
-    if wait && !followed.is_empty() {
-        if let Err(error) = until_ready(session, &followed, mode).await {
-            failed.push(error);
-        }
+    if wait && let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
+        hint_at_nobody(session, &instance.target).await;
+    }
+    if wait
+        && !followed.is_empty()
+        && let Err(error) = until_ready(session, &followed, mode).await
+    {
+        failed.push(error);
     }
     all_or_error(session, failed, targets.len(), act.goal())
+}
+
+/// Says at once, rather than when the time is up, that no operator will answer.
+async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
+    let limit = HINT_LIMIT.min(session.deadline.left());
+    if let Ok(Ok(attention)) = timeout(limit, session.attention(target)).await
+        && attention.is_nobody()
+    {
+        let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+        session.shell.hint(&format!("{attention}; the reconciliation can be run from here: `{here}`"));
+    }
 }
 
 /// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
@@ -130,6 +155,51 @@ fn words(targets: &[Target]) -> String {
             format!("resource {}", names.join(" "))
         }
     }
+}
+
+/// A watch without a time-out ends by an interrupt; timers cannot count much further.
+const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Prints every change of the objects on stdout, until an interrupt, the time-out, or the end of each of them.
+///
+/// # Errors
+/// When an object is deleted or cannot be watched; the time-out is the end that was asked for.
+pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
+    let results = join_all(followed.iter().map(async |one| {
+        let key = one.target.reference().to_string();
+        let mut wait = wait(session, one).await?;
+        if session.shell.global().timeout.is_none() {
+            wait.deadline = Instant::now() + NO_END;
+        }
+        let mut unprinted = Ok(());
+        let nobody_reads = Notify::new();
+        let print = |sign: Sign| {
+            let line = match sign {
+                Sign::Condition(condition) => condition.to_string(),
+                Sign::Event(event) => event.to_string(),
+                Sign::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
+                Sign::Missing | Sign::Pending(_) | Sign::Finalizers(_) => return,
+            };
+            if unprinted.is_ok() {
+                unprinted = session.shell.print(&format!("{key}: {}\n", one_line(&line)));
+            }
+            if unprinted.is_err() {
+                nobody_reads.notify_one();
+            }
+        };
+        let result = tokio::select! {
+            result = wait.observe(print) => result,
+            () = nobody_reads.notified() => Ok(()),
+        };
+        unprinted?;
+        match result {
+            Ok(()) | Err(WaitError::TimedOut(_)) => Ok(()),
+            Err(error) => Err(explain(session, &one.target, error, "to change").await),
+        }
+    }))
+    .await;
+    let failed: Vec<CliError> = results.into_iter().filter_map(Result::err).collect();
+    all_or_error(session, failed, followed.len(), "there any more")
 }
 
 /// Shows how Flux's controllers come up, for as long as it is polled.
@@ -154,21 +224,16 @@ pub fn state_of(status: Status) -> State {
     }
 }
 
-/// Follows an object until it, or the one with the given UID, is gone.
+/// Follows an object until it, or the one with the UID if it is known, is gone.
 ///
 /// # Errors
 /// When it is still there at the deadline, with what holds it.
-pub async fn until_gone(
-    session: &Session<'_>,
-    followed: &Followed,
-    uid: Option<&str>,
-    mode: ProgressMode,
-) -> Result<(), CliError> {
+pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference().to_string();
     progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
     let wait = wait(session, followed).await?;
-    let result = wait.until_gone(uid, |sign| show(&progress, &key, &sign)).await;
+    let result = wait.until_gone(|sign| show(&progress, &key, &sign)).await;
     progress.borrow().clear();
     match result {
         Ok(()) => Ok(()),
@@ -203,6 +268,7 @@ async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliErr
         events: Some(session.events(&target.namespace)),
         kind: target.kind.kind.to_owned(),
         name: target.name.clone(),
+        uid: followed.uid.clone(),
         switch: target.switch(),
         deadline: session.deadline.instant(),
         absent: followed.absent,

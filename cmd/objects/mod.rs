@@ -7,7 +7,7 @@ mod inventory;
 mod request;
 mod session;
 
-pub use follow::{Followed, all_or_error, request_and_follow, state_of, suspended, until_gone, until_ready};
+pub use follow::{Followed, all_or_error, request_and_follow, state_of, suspended, until_gone, until_ready, watch};
 pub use inventory::inventory_counts;
 pub use request::{Act, Target, send};
 pub use session::{Session, instance_kind};

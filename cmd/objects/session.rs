@@ -23,7 +23,7 @@ use crate::shell::{CliError, Exit, Shell, suggest};
 /// Deadline of a command that waits, unless `--timeout` says otherwise.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A hint is worth no longer wait than this.
-const HINT_LIMIT: Duration = Duration::from_secs(2);
+pub const HINT_LIMIT: Duration = Duration::from_secs(2);
 /// Objects of one page of a list.
 const PAGE: u32 = 500;
 
@@ -120,10 +120,9 @@ impl<'a> Session<'a> {
 
     /// The command that shows what goes on with an object.
     pub fn look_at(&self, target: &Target) -> String {
-        let words = if target.words().starts_with("instance ") {
-            format!("get {}", target.words())
-        } else {
-            format!("get {} {}", target.kind.plural, target.name)
+        let words = match target.words().strip_prefix("resource ") {
+            Some(resource) => format!("events {resource}"),
+            None => format!("why {}", target.words()),
         };
         self.command(&words, &target.namespace)
     }

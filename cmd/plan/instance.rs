@@ -32,7 +32,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// Name of an instance in the cluster
-    #[arg(conflicts_with = "filename", default_value = "flux")]
+    #[arg(conflicts_with = "filename", default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     /// File with the FluxInstance; - reads standard input
     #[arg(short, long, value_name = "FILE", alias = "file")]

@@ -4,6 +4,7 @@ use flux_operator::reconcile::request::condition;
 
 use crate::objects::args::{DryRunArgs, kind, must_reconcile};
 use crate::objects::{Act, Session, Target, all_or_error, send};
+use crate::shell::output::ReadyStatus;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Reconcile every object of a kind now
@@ -18,7 +19,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps reconcile all --kind gitrepo")]
 pub struct Args {
     /// Kind of the objects: any case, plural or short name
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", add = crate::complete::kinds())]
     pub kind: String,
     /// Only objects whose Ready condition has this status
     #[arg(long, value_enum, ignore_case = true, value_name = "STATUS")]
@@ -34,16 +35,6 @@ pub struct Args {
     pub force: bool,
     #[command(flatten)]
     pub dry_run: DryRunArgs,
-}
-
-/// Status of the Ready condition; an object without one counts as unknown, a suspended one as suspended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-#[value(rename_all = "PascalCase")]
-pub enum ReadyStatus {
-    True,
-    False,
-    Unknown,
-    Suspended,
 }
 
 /// More patches than this are not under way at the same time.

@@ -26,7 +26,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system reconcile instance --in-process")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     /// Also migrate all Flux resources to their latest API version
     #[arg(long)]

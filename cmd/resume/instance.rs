@@ -16,7 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system resume instance flux --wait=false")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub wait: WaitArgs,

@@ -250,7 +250,8 @@ impl<'a> ListPrinter<'a> {
         headers.splice(labels_at..labels_at, label_headers.chain(all_labels));
         let now = Timestamp::now();
         let style = TableStyle {
-            width: shell.stdout_is_terminal().then(terminal_width),
+            // `wide` asks for everything, whatever the terminal makes of it.
+            width: (shell.stdout_is_terminal() && !wide).then(terminal_width),
             headers: !args.no_headers,
             color: shell.stdout_color(),
             now,

@@ -217,13 +217,6 @@ impl Progress {
             let _ = all.clear();
         }
     }
-
-    /// Leaves the live lines where they are, with their last state.
-    pub fn keep(&self) {
-        for bar in self.lines.values().filter_map(|l| l.bar.as_ref()) {
-            bar.abandon();
-        }
-    }
 }
 
 impl Drop for Progress {

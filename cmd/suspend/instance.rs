@@ -16,7 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator suspend instance --dry-run=client")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub dry_run: DryRunArgs,

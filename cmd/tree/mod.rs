@@ -49,6 +49,7 @@ pub struct InstanceArgs {
     flux-operator -n apps tree helmrelease podinfo -o json")]
 pub struct NamedArgs {
     /// Name of the object
+    #[arg(add = crate::complete::of_verb())]
     pub name: String,
     #[command(flatten)]
     pub tree: TreeArgs,

@@ -34,7 +34,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator uninstall instance --in-process --keep-crds --yes")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub in_process: InProcessArgs,
@@ -130,8 +130,9 @@ async fn through_operator(
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends };
-    until_gone(session, &followed, instance.metadata.uid.as_deref(), args.progress.progress).await?;
+    let followed =
+        Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: instance.metadata.uid.clone() };
+    until_gone(session, &followed, args.progress.progress).await?;
     session.shell.print(&format!("{}: uninstalled\n", target.reference()))?;
     Ok(Exit::Done)
 }

@@ -14,10 +14,12 @@ use crate::shell::{CliError, Exit, Shell};
     # Wait for at most two minutes\n  \
     flux-operator -n flux-system wait instance flux --timeout 2m\n\n  \
     # Wait also for the instance to be created\n  \
-    flux-operator -n flux-system wait instance flux --for=create")]
+    flux-operator -n flux-system wait instance flux --for=create\n\n  \
+    # Look on for a while\n  \
+    flux-operator -n flux-system wait instance flux --watch --timeout 10m")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux")]
+    #[arg(default_value = "flux", add = crate::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub until: ForArgs,
@@ -28,6 +30,6 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
-        super::follow(&session, vec![session.instance(&args.name)], args.until.until, args.progress.progress).await
+        super::follow(&session, vec![session.instance(&args.name)], &args.until, args.progress.progress).await
     })
 }

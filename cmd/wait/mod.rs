@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use flux_operator::reconcile::request::Absent;
 
-use crate::objects::{Followed, Session, Target, until_gone, until_ready};
+use crate::objects::{Followed, Session, Target, until_gone, until_ready, watch};
 use crate::shell::progress::ProgressMode;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -42,18 +42,30 @@ pub struct ForArgs {
     /// unless it is create
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Ready)]
     pub until: For,
+    /// Then keep printing every change, until interrupted, deleted or
+    /// --timeout
+    #[arg(short, long)]
+    pub watch: bool,
 }
 
-async fn follow(session: &Session<'_>, targets: Vec<Target>, until: For, mode: ProgressMode) -> Result<Exit, CliError> {
-    let absent = if until == For::Create { Absent::Awaited } else { Absent::Ends };
-    let followed: Vec<_> = targets.into_iter().map(|target| Followed { target, request: None, absent }).collect();
+async fn follow(
+    session: &Session<'_>,
+    targets: Vec<Target>,
+    args: &ForArgs,
+    mode: ProgressMode,
+) -> Result<Exit, CliError> {
+    let absent = if args.until == For::Create { Absent::Awaited } else { Absent::Ends };
+    let followed: Vec<_> = targets.into_iter().map(|target| Followed { target, request: None, absent, uid: None }).collect();
     session.shell.interruption().set("nothing was changed; the objects go on without this wait", None);
-    if until != For::Delete {
-        return until_ready(session, &followed, mode).await;
+    if args.until == For::Delete {
+        for one in &followed {
+            until_gone(session, one, mode).await?;
+            session.shell.print(&format!("{}: deleted\n", one.target.reference()))?;
+        }
+        return Ok(Exit::Done);
     }
-    for one in &followed {
-        until_gone(session, one, None, mode).await?;
-        session.shell.print(&format!("{}: deleted\n", one.target.reference()))?;
+    if args.watch {
+        return watch(session, &followed).await;
     }
-    Ok(Exit::Done)
+    until_ready(session, &followed, mode).await
 }

@@ -35,6 +35,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(named);
-        super::follow(&session, targets, args.until.until, args.progress.progress).await
+        super::follow(&session, targets, &args.until, args.progress.progress).await
     })
 }

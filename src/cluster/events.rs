@@ -77,7 +77,12 @@ mod tests {
     fn an_event_names_the_object_and_the_revision() {
         let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
             "metadata": {"name": "flux", "namespace": "flux-system", "uid": "u", "resourceVersion": "3"}});
-        let event = Event { warning: false, reason: "ReconciliationSucceeded", message: "done".into(), revision: Some("v1@sha256:0".into()) };
+        let event = Event {
+            warning: false,
+            reason: "ReconciliationSucceeded",
+            message: "done".into(),
+            revision: Some("v1@sha256:0".into()),
+        };
         let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
         let sent = manifest(&event, &object, now, 1);
         assert_eq!(sent["metadata"]["annotations"]["fluxcd.controlplane.io/revision"], "v1@sha256:0");

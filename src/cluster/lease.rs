@@ -34,7 +34,12 @@ pub struct LeaseOptions {
 impl LeaseOptions {
     /// A lease of 15 s, client-go's default, that is refused at once when somebody else holds it.
     pub fn new(identity: impl Into<String>) -> Self {
-        LeaseOptions { identity: identity.into(), duration: Duration::from_secs(15), wait: Duration::ZERO, force: false }
+        LeaseOptions {
+            identity: identity.into(),
+            duration: Duration::from_secs(15),
+            wait: Duration::ZERO,
+            force: false,
+        }
     }
 }
 
@@ -52,11 +57,7 @@ pub enum LeaseError {
 pub enum Verdict {
     Free,
     Ours,
-    Held {
-        holder: String,
-        renewed: Option<Timestamp>,
-        duration: Duration,
-    },
+    Held { holder: String, renewed: Option<Timestamp>, duration: Duration },
 }
 
 /// Returns what a lease means to `identity`; that it has run out is for the caller to observe.
@@ -125,7 +126,12 @@ impl Cluster {
     ///
     /// # Errors
     /// Somebody else holds it, or the API server refuses.
-    pub async fn take_lease(&self, namespace: &str, options: &LeaseOptions, waiting: impl Fn(&str)) -> Result<HeldLease, LeaseError> {
+    pub async fn take_lease(
+        &self,
+        namespace: &str,
+        options: &LeaseOptions,
+        waiting: impl Fn(&str),
+    ) -> Result<HeldLease, LeaseError> {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
         let mut told = String::new();
@@ -234,7 +240,13 @@ impl Drop for HeldLease {
     }
 }
 
-async fn renew(cluster: Cluster, namespace: String, options: LeaseOptions, stored: Arc<Mutex<Value>>, lost: watch::Sender<bool>) {
+async fn renew(
+    cluster: Cluster,
+    namespace: String,
+    options: LeaseOptions,
+    stored: Arc<Mutex<Value>>,
+    lost: watch::Sender<bool>,
+) {
     let mut renewed = Instant::now();
     loop {
         tokio::time::sleep(options.duration / 3).await;
@@ -283,7 +295,8 @@ mod tests {
 
     #[test]
     fn a_taken_lease_counts_the_change_of_holder_and_a_renewal_does_not() {
-        let theirs = json!({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "you", "leaseTransitions": 3}});
+        let theirs =
+            json!({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "you", "leaseTransitions": 3}});
         let taken = held(Some(&theirs), "n", "me", Duration::from_secs(15), at("2026-01-02T03:04:05Z"));
         assert_eq!(taken["spec"]["leaseTransitions"], 4);
         assert_eq!(taken["spec"]["acquireTime"], "2026-01-02T03:04:05.000000Z");

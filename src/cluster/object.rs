@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_reference_reads_like_kubectl_names_it() {
-        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "view"}});
+        let role =
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "view"}});
         assert_eq!(ResourceId::of(&role).to_string(), "ClusterRole/view");
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
         assert_eq!(ResourceId::of(&service).to_string(), "Service/n/s");

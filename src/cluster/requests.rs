@@ -150,7 +150,8 @@ impl Cluster {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
         }
-        let root = if id.group.is_empty() { format!("/api/{}", id.version) } else { format!("/apis/{}", id.api_version()) };
+        let root =
+            if id.group.is_empty() { format!("/api/{}", id.version) } else { format!("/apis/{}", id.api_version()) };
         let attempted = format!("look up the kind {}", id.kind);
         let served = self.send(&Call::get(root), &attempted, Some(id)).await?;
         let found = served.get("resources").and_then(Value::as_array).into_iter().flatten().find(|one| {
@@ -184,7 +185,12 @@ impl Cluster {
     }
 
     /// Returns all objects of a kind, page by page; `None` when the server does not serve the kind.
-    pub async fn list_all(&self, resource: &ResourceType, namespace: Option<&str>, selector: &Selector) -> Result<Option<List>, CallError> {
+    pub async fn list_all(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        selector: &Selector,
+    ) -> Result<Option<List>, CallError> {
         let mut list = List::default();
         let mut token = String::new();
         let attempted = format!("list {}", resource.plural);
@@ -206,7 +212,8 @@ impl Cluster {
             for item in page.get("items").and_then(Value::as_array).into_iter().flatten() {
                 list.items.push(with_type(item, &resource.api_version(), &resource.kind));
             }
-            let metadata = |member: &str| page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str).unwrap_or_default();
+            let metadata =
+                |member: &str| page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str).unwrap_or_default();
             list.resource_version = metadata("resourceVersion").to_owned();
             token = metadata("continue").to_owned();
             if token.is_empty() {
@@ -245,7 +252,13 @@ impl Cluster {
 
     /// Merges a patch (RFC 7386) into an object or into one of its subresources. A patch that names a resource version is
     /// guarded by it: a conflict is an answer then.
-    pub async fn merge_patch(&self, id: &ResourceId, subresource: Option<&str>, patch: &Value, manager: &str) -> Result<Value, CallError> {
+    pub async fn merge_patch(
+        &self,
+        id: &ResourceId,
+        subresource: Option<&str>,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<Value, CallError> {
         let resource = self.resource(id).await?;
         let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
         let call = Call {
@@ -337,7 +350,8 @@ impl Cluster {
             };
             // The client below repeats what has the same effect twice; a creation and a guarded patch have, too, because
             // the server refuses the second one.
-            let unclear = error.is_unclear() && (call.method == http::Method::POST || call.content_type.starts_with("application/json-patch"));
+            let unclear = error.is_unclear()
+                && (call.method == http::Method::POST || call.content_type.starts_with("application/json-patch"));
             let conflict = error.is_conflict() && !call.guarded;
             let timed_out = matches!(error.explained.reason, super::Reason::TimedOut { .. });
             if attempt >= ATTEMPTS || timed_out || !(unclear || conflict) {

@@ -42,7 +42,13 @@ pub struct Follower {
 
 impl Follower {
     /// Starts from a list, or without one from the resource version of an earlier list.
-    pub fn new(cluster: &Cluster, resource: ResourceType, namespace: Option<&str>, selector: Selector, version: Option<String>) -> Self {
+    pub fn new(
+        cluster: &Cluster,
+        resource: ResourceType,
+        namespace: Option<&str>,
+        selector: Selector,
+        version: Option<String>,
+    ) -> Self {
         Follower {
             cluster: cluster.clone(),
             resource,
@@ -61,7 +67,8 @@ impl Follower {
     pub async fn next(&mut self) -> Result<Change, CallError> {
         loop {
             let Some(version) = self.version.clone() else {
-                let list = match self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.selector).await {
+                let list = match self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.selector).await
+                {
                     Err(error) => {
                         self.pause_after(error).await?;
                         continue;

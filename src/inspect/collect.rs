@@ -52,7 +52,8 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
             (need, answer)
         });
         let mut answers = answers.buffer_unordered(CONCURRENCY);
-        while let Some((need, (answer, refusal))) = answers.next().await.map(|(n, a)| a.map(|a| (n, a))).transpose()? {
+        while let Some((need, answered)) = answers.next().await {
+            let (answer, refusal) = answered?;
             snapshot.answer(need, answer);
             refusals.extend(refusal);
         }
@@ -249,7 +250,7 @@ struct PageMetadata {
 pub enum Listed {
     All,
     NotInstalled,
-    Denied(ClusterError),
+    Denied(Box<ClusterError>),
 }
 
 /// Lists kinds concurrently and hands their pages on in the order of kinds, each as soon as those before it are done.
@@ -316,7 +317,9 @@ async fn list_kind(
                     }
                 }
                 Err(error) if error.is_api_missing() => break,
-                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => return Ok(Listed::Denied(error)),
+                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
+                    return Ok(Listed::Denied(Box::new(error)));
+                }
                 // The pages' snapshot expired before anything was handed on: one fresh start shows nothing twice.
                 Err(error)
                     if matches!(error.reason, Reason::Server { code: 410, .. }) && token.is_none() && !restarted =>

@@ -150,7 +150,8 @@ async fn post_once(cluster: &Cluster, target: &NotificationTarget, object: &Valu
             (cluster.client.clone(), path)
         }
         NotificationTarget::Address(address) => {
-            let uri: http::Uri = address.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
+            let uri: http::Uri =
+                address.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
             (kube::Client::try_from(kube::Config::new(uri))?, "/".to_owned())
         }
     };
@@ -168,13 +169,22 @@ mod tests {
         let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {
             "name": "flux", "namespace": "flux-system", "uid": "u", "resourceVersion": "3",
             "annotations": {"event.toolkit.fluxcd.io/team": "a", "other": "b"}}});
-        let event = Event { warning: true, reason: "BuildFailed", message: "build failed: x".into(), revision: Some("v1@sha256:0".into()) };
+        let event = Event {
+            warning: true,
+            reason: "BuildFailed",
+            message: "build failed: x".into(),
+            revision: Some("v1@sha256:0".into()),
+        };
         let body = notification(&event, &object, "host", "2026-01-02T03:04:05.5Z".parse().unwrap());
         assert_eq!(body["severity"], "error");
         assert_eq!(body["timestamp"], "2026-01-02T03:04:05Z");
-        assert_eq!(body["metadata"], json!({"fluxcd.controlplane.io/revision": "v1@sha256:0", "event.toolkit.fluxcd.io/team": "a"}));
+        assert_eq!(
+            body["metadata"],
+            json!({"fluxcd.controlplane.io/revision": "v1@sha256:0", "event.toolkit.fluxcd.io/team": "a"})
+        );
         let bare = json!({"metadata": {"name": "flux"}});
-        let plain = notification(&Event { revision: None, ..event }, &bare, "host", "2026-01-02T03:04:05Z".parse().unwrap());
+        let plain =
+            notification(&Event { revision: None, ..event }, &bare, "host", "2026-01-02T03:04:05Z".parse().unwrap());
         assert_eq!(plain.get("metadata"), None);
     }
 }

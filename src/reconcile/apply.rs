@@ -37,18 +37,23 @@ pub struct Applied {
     pub interrupt: Option<Interrupt>,
 }
 
+/// What every step of a run works with.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    pub cluster: &'a Cluster,
+    /// Field managers to take over besides the usual ones.
+    pub extra_managers: &'a [String],
+    /// Requests at a time.
+    pub concurrency: usize,
+    pub interrupts: &'a Interrupts,
+    pub progress: &'a dyn Progress,
+}
+
 /// Applies the objects of one stage and records in `survey` what the server made of them.
 ///
 /// All objects are tried, also when one fails. Cancelling leaves some applied and some not; the next run sees that.
-pub async fn objects(
-    cluster: &Cluster,
-    survey: &mut Survey,
-    planned: &[&PlannedObject],
-    extra_managers: &[String],
-    concurrency: usize,
-    interrupts: &Interrupts,
-    progress: &dyn Progress,
-) -> Applied {
+pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObject]) -> Applied {
+    let Site { cluster, extra_managers, concurrency, interrupts, progress } = site;
     let mut jobs = vec![];
     for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
         let live = survey.get(&one.object.key()).cloned();
@@ -154,16 +159,16 @@ pub struct Pruned {
 }
 
 /// Deletes what is no longer built: one kind after the other, objects of a kind side by side.
+///
+/// `owner` is name and namespace of the instance whose labels an object must carry to be deleted.
 pub async fn prune(
-    cluster: &Cluster,
+    site: Site<'_>,
     survey: &mut Survey,
     planned: &[PlannedPrune],
     owner: (&str, &str),
     propagation: Propagation,
-    concurrency: usize,
-    interrupts: &Interrupts,
-    progress: &dyn Progress,
 ) -> Pruned {
+    let Site { cluster, concurrency, interrupts, progress, .. } = site;
     let mut pruned = Pruned::default();
     for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
         let stop = interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)));

@@ -27,7 +27,10 @@ pub enum Waited {
     /// Everything is as it should be.
     Reached,
     /// The time is up, or what is left will not recover; the objects that are not as they should be.
-    Unhealthy { timed_out: bool, objects: Vec<Unhealthy> },
+    Unhealthy {
+        timed_out: bool,
+        objects: Vec<Unhealthy>,
+    },
     Interrupted(Interrupt),
 }
 
@@ -125,7 +128,8 @@ impl Wait {
             let Some(first) = ids.first().map(|id| (*id).clone()) else { continue };
             let labelled = |id: &&ResourceId| {
                 let live = survey.get(&id.key());
-                live.and_then(|live| live.pointer("/metadata/labels")?.get(PART_OF_LABEL)).is_some_and(|value| value == "flux")
+                live.and_then(|live| live.pointer("/metadata/labels")?.get(PART_OF_LABEL))
+                    .is_some_and(|value| value == "flux")
             };
             let selector = match ids.as_slice() {
                 [one] => Selector::named(&one.name),
@@ -138,7 +142,13 @@ impl Wait {
         }
         for namespace in pod_namespaces {
             let follower = Follower::new(cluster, kinds::POD, Some(namespace), Selector::default(), None);
-            let id = ResourceId { group: String::new(), version: "v1".into(), kind: "Pod".into(), namespace: namespace.to_owned(), name: String::new() };
+            let id = ResourceId {
+                group: String::new(),
+                version: "v1".into(),
+                kind: "Pod".into(),
+                namespace: namespace.to_owned(),
+                name: String::new(),
+            };
             changes.push(stream(id, follower));
         }
         Ok(changes)
@@ -147,7 +157,8 @@ impl Wait {
     /// Takes in one change of the collection `of` belongs to.
     fn learn(&mut self, survey: &mut Survey, of: &ResourceId, change: Change) {
         if of.kind == "Pod" && of.name.is_empty() {
-            let name = |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let name =
+                |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match change {
                 Change::All(pods) => self.pods = pods.into_iter().map(|pod| (name(&pod), pod)).collect(),
                 Change::Set(pod) => drop(self.pods.insert(name(&pod), pod)),
@@ -157,8 +168,12 @@ impl Wait {
         }
         let gone: Vec<ObjectId> = match change {
             Change::All(items) => {
-                let there: BTreeMap<ObjectId, Value> = items.into_iter().map(|item| (ResourceId::of(&item).key(), item)).collect();
-                let ours = self.states.iter().filter(|(key, state)| !self.is_reached(state) && (&key.group, &key.kind, &key.namespace) == (&of.group, &of.kind, &of.namespace));
+                let there: BTreeMap<ObjectId, Value> =
+                    items.into_iter().map(|item| (ResourceId::of(&item).key(), item)).collect();
+                let ours = self.states.iter().filter(|(key, state)| {
+                    !self.is_reached(state)
+                        && (&key.group, &key.kind, &key.namespace) == (&of.group, &of.kind, &of.namespace)
+                });
                 let gone = ours.filter(|(key, _)| !there.contains_key(*key)).map(|(key, _)| key.clone()).collect();
                 for item in there.into_values() {
                     self.see(survey, item);
@@ -220,7 +235,11 @@ impl Wait {
 
     fn unhealthy(&self, survey: &Survey, timed_out: bool) -> Waited {
         let objects = self.waited_for().map(|state| {
-            Unhealthy::new(state.id.to_string(), state.health.status, detail(state, survey.get(&state.id.key()), &self.pods))
+            Unhealthy::new(
+                state.id.to_string(),
+                state.health.status,
+                detail(state, survey.get(&state.id.key()), &self.pods),
+            )
         });
         Waited::Unhealthy { timed_out, objects: objects.collect() }
     }

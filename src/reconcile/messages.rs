@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::api::kstatus::Status;
 use super::progress::Action;
+use crate::api::kstatus::Status;
 use crate::go_duration;
 
 /// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
@@ -55,13 +55,11 @@ pub fn outdated(version: &str, latest: &str) -> String {
 pub struct Unhealthy {
     /// `Kind/namespace/name`.
     pub object: String,
-    pub health: HealthWord,
+    /// The word of kstatus.
+    pub health: String,
     /// What the object or its pods say about it; empty when nothing is known.
     pub detail: String,
 }
-
-/// [`Status`] in an order, so that lists sort the same way every time.
-pub type HealthWord = String;
 
 impl Unhealthy {
     pub fn new(object: impl Into<String>, health: Status, detail: impl Into<String>) -> Self {
@@ -80,22 +78,6 @@ pub fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
         text.push_str(&format!("\n{} status: {}", one.object, one.detail.trim()));
     }
     text
-}
-
-/// Longest condition message the reference API allows, in bytes.
-const MESSAGE_LIMIT: usize = 32768;
-
-/// Returns a message that fits into a condition, cut with `...`, without a line end.
-pub fn fit(message: &str) -> String {
-    let message = message.trim_end();
-    if message.len() <= MESSAGE_LIMIT {
-        return message.to_owned();
-    }
-    let mut end = MESSAGE_LIMIT - 3;
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}...", message.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -128,7 +110,11 @@ mod tests {
     fn a_failed_health_check_lists_objects_sorted_and_says_why() {
         let objects = [
             Unhealthy::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
-            Unhealthy::new("Deployment/flux-system/helm-controller", Status::InProgress, "ImagePullBackOff: no such image\n"),
+            Unhealthy::new(
+                "Deployment/flux-system/helm-controller",
+                Status::InProgress,
+                "ImagePullBackOff: no such image\n",
+            ),
         ];
         assert_eq!(
             unhealthy(true, &objects),
@@ -136,13 +122,5 @@ mod tests {
              Deployment/flux-system/source-controller status: 'InProgress']\n\
              Deployment/flux-system/helm-controller status: ImagePullBackOff: no such image"
         );
-    }
-
-    #[test]
-    fn a_message_that_is_too_long_is_cut_at_a_character() {
-        let long = "ä".repeat(20_000);
-        let cut = fit(&long);
-        assert!(cut.len() <= MESSAGE_LIMIT && cut.ends_with("..."));
-        assert_eq!(fit("short\n"), "short");
     }
 }

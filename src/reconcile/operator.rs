@@ -136,7 +136,9 @@ pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &s
     let is_operator = |deployment: &&Value| {
         text(deployment, "/metadata/namespace") == namespace
             && (text(deployment, "/metadata/name") == OPERATOR_NAME
-                || deployment.pointer("/metadata/labels").is_some_and(|labels| labels.get(NAME_LABEL).is_some_and(|name| name == OPERATOR_NAME)))
+                || deployment
+                    .pointer("/metadata/labels")
+                    .is_some_and(|labels| labels.get(NAME_LABEL).is_some_and(|name| name == OPERATOR_NAME)))
     };
     // Without leases no time is looked at.
     operators(&[], deployments.into_iter().filter(is_operator), Timestamp::UNIX_EPOCH).into_iter().next()
@@ -163,7 +165,8 @@ fn is_fresh(lease: &Value, now: Timestamp) -> bool {
     let renewed: Option<Timestamp> = text(lease, "/spec/renewTime").parse().ok();
     !holder.is_empty()
         && !is_terminal_run(holder)
-        && renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
+        && renewed
+            .is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
 }
 
 /// How the lease identity of an in-process run begins.

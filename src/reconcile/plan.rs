@@ -232,6 +232,9 @@ pub async fn decide(
 
 /// Compares all manifests with the cluster, `concurrency` at a time; the result is in the order of `desired`.
 ///
+/// `trusted` objects need no dry run where they do not exist yet: there is nothing to compare, and their manifests are
+/// known to be valid.
+///
 /// # Errors
 /// Every manifest the server refuses, in apply order.
 pub async fn objects(
@@ -239,6 +242,7 @@ pub async fn objects(
     survey: &Survey,
     desired: &[Value],
     extra_managers: &[String],
+    trusted: &BTreeSet<ObjectId>,
     concurrency: usize,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
     let ids: Vec<ResourceId> = desired.iter().map(ResourceId::of).collect();
@@ -265,6 +269,10 @@ pub async fn objects(
             }
             let known = survey.get(&id.key());
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
+            if trusted.contains(&id.key()) && survey.is_absent(&id.key()) {
+                planned.insert(index, PlannedObject { deferred: false, ..deferred(id, manifest, None, Step::Create) });
+                continue;
+            }
             let homeless = new_namespaces.contains(id.namespace.as_str());
             let job = async move {
                 if homeless || definition == Some(Step::Create) {

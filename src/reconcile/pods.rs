@@ -7,7 +7,9 @@ const ORDINARY: &[&str] = &["ContainerCreating", "PodInitializing"];
 
 /// Returns what keeps a Deployment's pods from running, or `None` when nothing is known.
 pub fn trouble<'a>(deployment: &Value, pods: impl IntoIterator<Item = &'a Value>) -> Option<String> {
-    let ours = pods.into_iter().filter(|pod| is_selected(deployment, pod) && pod.pointer("/metadata/deletionTimestamp").is_none());
+    let ours = pods
+        .into_iter()
+        .filter(|pod| is_selected(deployment, pod) && pod.pointer("/metadata/deletionTimestamp").is_none());
     // The newest pod belongs to the rollout that is waited for.
     let mut ours: Vec<&Value> = ours.collect();
     ours.sort_by_key(|pod| std::cmp::Reverse(text(pod, "/metadata/creationTimestamp")));
@@ -20,9 +22,13 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 
 /// Reports whether a Deployment's `matchLabels` select a pod; Flux's Deployments use nothing else.
 fn is_selected(deployment: &Value, pod: &Value) -> bool {
-    let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else { return false };
+    let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
+        return false;
+    };
     text(deployment, "/metadata/namespace") == text(pod, "/metadata/namespace")
-        && wanted.iter().all(|(key, value)| pod.pointer("/metadata/labels").and_then(|labels| labels.get(key)) == Some(value))
+        && wanted
+            .iter()
+            .all(|(key, value)| pod.pointer("/metadata/labels").and_then(|labels| labels.get(key)) == Some(value))
 }
 
 fn pod_trouble(pod: &Value) -> Option<String> {
@@ -78,7 +84,8 @@ fn last_exit(status: &Value, pointer: &str) -> Option<String> {
 /// Pods that cannot even be created: a quota, an admission webhook.
 fn replica_failure(deployment: &Value) -> Option<String> {
     let conditions = deployment.pointer("/status/conditions")?.as_array()?;
-    let failure = conditions.iter().find(|one| text(one, "/type") == "ReplicaFailure" && text(one, "/status") == "True")?;
+    let failure =
+        conditions.iter().find(|one| text(one, "/type") == "ReplicaFailure" && text(one, "/status") == "True")?;
     Some(format!("{}: {}", text(failure, "/reason"), text(failure, "/message")))
 }
 
@@ -112,7 +119,10 @@ mod tests {
         let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
         let last = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}});
         let found = trouble(&deployment(), [&pod("1", container(waiting, last))]).unwrap();
-        assert_eq!(found, "CrashLoopBackOff: pod d-1, container manager: back-off 10s; last exit: OOMKilled, exit code 137");
+        assert_eq!(
+            found,
+            "CrashLoopBackOff: pod d-1, container manager: back-off 10s; last exit: OOMKilled, exit code 137"
+        );
     }
 
     #[test]

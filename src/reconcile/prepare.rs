@@ -5,8 +5,8 @@ use tokio::time::{Duration, Instant};
 
 use super::health::{self, Goal, Waited};
 use super::interrupt::never;
+use super::outcome::ReconcileError;
 use super::progress::{Action, Progress, Stage, Update};
-use super::run::ReconcileError;
 use super::survey::Survey;
 use crate::api::crd;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;

@@ -97,20 +97,47 @@ impl Action {
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Update {
     /// A stage began; `objects` is how many it is about, 0 when that is not known.
-    StageBegan { stage: Stage, objects: usize },
+    StageBegan {
+        stage: Stage,
+        objects: usize,
+    },
     /// One object is done in the present stage.
-    Object { object: String, action: Action },
+    Object {
+        object: String,
+        action: Action,
+    },
     /// The lease is somebody else's for now.
-    WaitingForLease { holder: String },
+    WaitingForLease {
+        holder: String,
+    },
     /// An object is waited for; `message` says what is missing. Told when either changes.
-    Waiting { object: String, health: Status, message: String },
+    Waiting {
+        object: String,
+        health: Status,
+        message: String,
+    },
     /// An object that was waited for is there, or is gone where its end was waited for.
-    Ready { object: String },
+    Ready {
+        object: String,
+    },
     /// A stored custom resource was rewritten; `done` of `total` of its kind.
-    Migrated { definition: String, done: usize, total: usize },
+    Migrated {
+        definition: String,
+        done: usize,
+        total: usize,
+    },
     /// An API call is tried again.
-    Retrying { what: String, reason: String, pause: Duration },
-    Warning { message: String },
+    Retrying {
+        what: String,
+        reason: String,
+        pause: Duration,
+    },
+    Warning {
+        message: String,
+    },
     /// The run is over.
-    Finished { ready: bool, message: String },
+    Finished {
+        ready: bool,
+        message: String,
+    },
 }

@@ -4,30 +4,30 @@
 //! lease -> build -> survey -> plan -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
 //! ```
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::announce::{Announcer, Notifications};
-use super::apply::{self, Change};
+use super::apply::{self, Change, Site};
+use super::draft::{built, make_plan, survey, trusted, wanted};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Interrupt, Interrupts};
-use super::messages::{self, Unhealthy};
+use super::messages;
 use super::migrate;
 use super::operator;
-use super::plan::{self, ApplyError, ApplyStage, Plan, PlannedInstance, Step};
+use super::outcome::{Failure, Outcome, ReconcileError, explain};
+use super::plan::{self, ApplyStage, Plan, Step};
 use super::progress::{Action, Progress, Stage, Update};
 use super::status::{IN_PROGRESS, StatusBook, instance_id, is_forced};
 use super::survey::Survey;
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::{self, FINALIZER, FORCE_AT_ANNOTATION, reason};
 use crate::api::{FluxInstance, Inventory, InventoryEntry, history};
-use crate::build::{self, Build, BuildError, BuildOptions};
+use crate::build;
 use crate::cluster::Cluster;
 use crate::cluster::events::Event;
-use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
+use crate::cluster::lease::{HeldLease, LeaseOptions};
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Propagation};
 use crate::distribution::Distribution;
@@ -74,110 +74,6 @@ impl Default for Options {
             interrupts: super::interrupt::never(),
         }
     }
-}
-
-/// A run that could not even record what became of it.
-#[derive(Debug, thiserror::Error)]
-pub enum ReconcileError {
-    #[error("cannot take lease/{namespace}/flux-operator")]
-    Lease { namespace: String, source: LeaseError },
-    #[error("lost lease/{namespace}/flux-operator to another reconciler")]
-    LeaseLost { namespace: String },
-    #[error("an operator is alive: {operator}")]
-    OperatorAlive { operator: String },
-    /// The cluster is not what the plan was made from.
-    #[error("the cluster has moved since the plan was made: {}", list(objects))]
-    Moved { objects: Vec<ResourceId> },
-    /// The instance is another one, or its spec has changed.
-    #[error("the plan was made for another state of {instance}")]
-    PlanOutdated { instance: ResourceId },
-    /// The FluxInstance definition was not accepted in time.
-    #[error("{}", messages::unhealthy(true, objects))]
-    NotEstablished { objects: Vec<Unhealthy> },
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    #[error("the API server refuses {}", list_errors(.0))]
-    Refused(Vec<ApplyError>),
-    #[error(transparent)]
-    Call(#[from] CallError),
-}
-
-fn list(objects: &[ResourceId]) -> String {
-    objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn list_errors(errors: &[ApplyError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// Why a run did not get the instance ready.
-#[derive(Debug)]
-pub enum Failure {
-    Build(BuildError),
-    /// Manifests the API server refused, or could not be asked about.
-    Apply(Vec<ApplyError>),
-    /// Objects that could not be deleted.
-    Prune(Vec<(ResourceId, CallError)>),
-    /// The time was up, or what is left will not recover.
-    Unhealthy { timed_out: bool, objects: Vec<Unhealthy> },
-    Call(CallError),
-    Interrupted(Interrupt),
-    /// The instance asks not to be reconciled.
-    Suspended,
-}
-
-/// What came of a run whose end is recorded in the status.
-#[derive(Debug)]
-pub struct Outcome {
-    /// `None`: the instance is Ready.
-    pub failure: Option<Failure>,
-    /// Reason of the Ready condition.
-    pub reason: String,
-    /// Message of the Ready condition.
-    pub message: String,
-    pub version: Option<String>,
-    pub revision: Option<String>,
-    /// What was created, configured, deleted or kept from deletion.
-    pub changes: Vec<Change>,
-    pub warnings: Vec<String>,
-    /// Custom resource definitions whose objects were migrated.
-    pub migrated: Vec<String>,
-    pub duration: Duration,
-}
-
-impl Outcome {
-    pub fn is_ready(&self) -> bool {
-        self.failure.is_none()
-    }
-
-    /// Reports whether trying again later may help without anybody changing anything.
-    pub fn is_retried(&self) -> bool {
-        !matches!(self.failure, None | Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(_)))
-    }
-}
-
-/// Makes the plan of a run without writing anything.
-///
-/// # Errors
-/// The build fails, the API server refuses a manifest in a dry run, or cannot be asked.
-pub async fn plan(
-    cluster: &Cluster,
-    instance: &FluxInstance,
-    distribution: &Distribution,
-    options: &Options,
-    progress: &dyn Progress,
-) -> Result<Plan, ReconcileError> {
-    progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let built = built(instance, distribution, options)?;
-    progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
-    let mut survey = survey(cluster, instance, &built, options).await?;
-    make_plan(cluster, instance, &built, &mut survey, options).await.map_err(|failure| match failure {
-        Failure::Apply(errors) => ReconcileError::Refused(errors),
-        Failure::Call(error) => ReconcileError::Call(error),
-        Failure::Build(error) => ReconcileError::Build(error),
-        // Planning has no other failure.
-        _ => ReconcileError::Refused(vec![]),
-    })
 }
 
 /// Reconciles an instance: builds, plans and carries the plan out, with the status on the object.
@@ -248,74 +144,6 @@ pub(super) async fn take_lease(
     held.map_err(|source| ReconcileError::Lease { namespace: namespace.to_owned(), source })
 }
 
-fn built(instance: &FluxInstance, distribution: &Distribution, options: &Options) -> Result<Build, BuildError> {
-    let built = build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
-    let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
-    build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
-    Ok(built)
-}
-
-fn old_inventory(instance: &FluxInstance) -> Vec<ResourceId> {
-    let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect()
-}
-
-async fn survey(cluster: &Cluster, instance: &FluxInstance, built: &Build, options: &Options) -> Result<Survey, CallError> {
-    let ids: Vec<ResourceId> = built.objects.iter().map(ResourceId::of).collect();
-    Survey::take(cluster, &wanted(instance, ids), options.concurrency).await
-}
-
-/// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
-fn wanted(instance: &FluxInstance, mut ids: Vec<ResourceId>) -> Vec<ResourceId> {
-    ids.extend(old_inventory(instance));
-    ids.push(ResourceId {
-        group: "apps".into(),
-        version: "v1".into(),
-        kind: "Deployment".into(),
-        namespace: instance.namespace_or_default().to_owned(),
-        name: well_known::OPERATOR_NAME.into(),
-    });
-    ids
-}
-
-async fn make_plan(
-    cluster: &Cluster,
-    instance: &FluxInstance,
-    built: &Build,
-    survey: &mut Survey,
-    options: &Options,
-) -> Result<Plan, Failure> {
-    let objects = plan::objects(cluster, survey, &built.objects, &options.extra_managers, options.concurrency);
-    let objects = objects.await.map_err(Failure::Apply)?;
-    for object in &objects {
-        if let Some(live) = &object.live {
-            survey.set(live.clone());
-        }
-    }
-    let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.key()).collect();
-    let id = instance_id(instance);
-    let stale = plan::stale(&old_inventory(instance), &keys);
-    let prune = plan::prune(cluster, survey, stale, (&id.name, &id.namespace)).await.map_err(Failure::Call)?;
-    let status = instance.status.clone().unwrap_or_default();
-    Ok(Plan {
-        instance: PlannedInstance {
-            namespace: id.namespace,
-            name: id.name,
-            uid: instance.metadata.uid.clone().unwrap_or_default(),
-            generation: instance.metadata.generation.unwrap_or_default(),
-        },
-        version: built.version.name.clone(),
-        revision: built.revision.to_string(),
-        previous_revision: status.last_applied_revision,
-        newer: built.latest.as_ref().map(|latest| latest.name.clone()).filter(|latest| *latest != built.version.name),
-        images: built.images.clone(),
-        removed_versions: plan::removed_versions(&objects),
-        objects,
-        prune,
-        warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
-    })
-}
-
 /// One run: what it works with and what it has done so far.
 pub(super) struct Run<'a> {
     cluster: &'a Cluster,
@@ -353,6 +181,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn site(&self) -> Site<'a> {
+        Site {
+            cluster: self.cluster,
+            extra_managers: &self.options.extra_managers,
+            concurrency: self.options.concurrency,
+            interrupts: &self.options.interrupts,
+            progress: self.progress,
+        }
+    }
+
     fn began(&self, stage: Stage, objects: usize) {
         self.progress.report(Update::StageBegan { stage, objects });
     }
@@ -382,7 +220,8 @@ impl<'a> Run<'a> {
             Err(error) => return self.end(Some(Failure::Call(error))).await,
         };
         let operator = self.check_operator(&survey)?;
-        let plan = match make_plan(self.cluster, self.instance, &built, &mut survey, self.options).await {
+        let trusted = trusted(self.instance, &built);
+        let plan = match make_plan(self.cluster, self.instance, &built, &mut survey, &trusted, self.options).await {
             Ok(plan) => plan,
             Err(failure) => {
                 self.book.status.last_attempted_revision = self.revision.clone();
@@ -444,7 +283,10 @@ impl<'a> Run<'a> {
         self.book.status.last_attempted_revision = Some(plan.revision.clone());
         let ids: Vec<ResourceId> = plan.objects.iter().map(|object| object.object.clone()).collect();
         let waits = self.instance.spec.waits();
-        let settled = !waits || ids.iter().all(|id| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current()));
+        let settled = !waits
+            || ids
+                .iter()
+                .all(|id| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current()));
         if plan.has_changes() || !settled {
             // Whatever happens from here on, everything that may exist is on record.
             let owed = self.book.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
@@ -458,7 +300,7 @@ impl<'a> Run<'a> {
                 return self.end(Some(failure)).await;
             }
         }
-        if waits && let Some(failure) = self.wait(&mut survey, &ids, plan.has_changes()).await? {
+        if waits && let Some(failure) = self.wait(&mut survey, &ids).await? {
             return self.end(Some(failure)).await;
         }
         self.migrate(&plan, &mut survey).await?;
@@ -474,7 +316,12 @@ impl<'a> Run<'a> {
     }
 
     /// Applies and prunes; what was done is announced at once, whatever comes after it.
-    async fn change(&mut self, plan: &Plan, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+    async fn change(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        ids: &[ResourceId],
+    ) -> Result<Option<Failure>, ReconcileError> {
         let first_install = self.book.status.last_applied_revision.is_none();
         let mut failure = None;
         for (stage, name) in [
@@ -492,7 +339,8 @@ impl<'a> Run<'a> {
             self.book.status.components = plan.images.clone();
         }
         if self.changes.iter().any(|change| change.action != Action::Unchanged) {
-            let changes: Vec<(String, Action)> = self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
+            let changes: Vec<(String, Action)> =
+                self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
             let text = messages::applied(&plan.version, first_install, &changes);
             let event = self.make_event(false, reason::RECONCILIATION_SUCCEEDED, text, true);
             // A first apply that failed has installed nothing yet.
@@ -511,16 +359,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn apply(&mut self, plan: &Plan, survey: &mut Survey, stage: ApplyStage, name: Stage) -> Result<Option<Failure>, ReconcileError> {
-        let planned: Vec<_> = plan.objects.iter().filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged).collect();
+    async fn apply(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        stage: ApplyStage,
+        name: Stage,
+    ) -> Result<Option<Failure>, ReconcileError> {
+        let planned: Vec<_> = plan
+            .objects
+            .iter()
+            .filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged)
+            .collect();
         if planned.is_empty() {
             return Ok(None);
         }
         self.began(name, planned.len());
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
-        let work = apply::objects(cluster, survey, &planned, &options.extra_managers, options.concurrency, &options.interrupts, progress);
+        let work = apply::objects(self.site(), survey, &planned);
         let (applied, ()) = tokio::join!(work, self.tell_stage(name));
-        let changed: Vec<ResourceId> = applied.changes.iter().filter(|change| change.action != Action::Unchanged).map(|change| change.object.clone()).collect();
+        let changed: Vec<ResourceId> = applied
+            .changes
+            .iter()
+            .filter(|change| change.action != Action::Unchanged)
+            .map(|change| change.object.clone())
+            .collect();
         self.changes.extend(applied.changes);
         if !applied.errors.is_empty() {
             return Ok(Some(Failure::Apply(applied.errors)));
@@ -532,21 +395,27 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         let deadline = Instant::now() + STAGE_TIMEOUT;
-        match health::wait(cluster, survey, &changed, Goal::Healthy, deadline, &stops(&options.interrupts), progress).await? {
+        match health::wait(cluster, survey, &changed, Goal::Healthy, deadline, &stops(&options.interrupts), progress)
+            .await?
+        {
             Waited::Reached => Ok(None),
             Waited::Unhealthy { timed_out, objects } => Ok(Some(Failure::Unhealthy { timed_out, objects })),
             Waited::Interrupted(interrupt) => Ok(Some(Failure::Interrupted(interrupt))),
         }
     }
 
-    async fn prune(&mut self, plan: &Plan, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+    async fn prune(
+        &mut self,
+        plan: &Plan,
+        survey: &mut Survey,
+        ids: &[ResourceId],
+    ) -> Result<Option<Failure>, ReconcileError> {
         let mut owed: Vec<InventoryEntry> = vec![];
         let mut failure = None;
         if !plan.prune.is_empty() {
             self.began(Stage::Prune, plan.prune.len());
-            let (cluster, options, progress) = (self.cluster, self.options, self.progress);
             let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
-            let work = apply::prune(cluster, survey, &plan.prune, owner, Propagation::Background, options.concurrency, &options.interrupts, progress);
+            let work = apply::prune(self.site(), survey, &plan.prune, owner, Propagation::Background);
             let (pruned, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
             self.changes.extend(pruned.changes);
             owed.extend(pruned.errors.iter().map(|(object, _)| object.entry()));
@@ -562,8 +431,9 @@ impl<'a> Run<'a> {
         Ok(failure)
     }
 
-    async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId], changed: bool) -> Result<Option<Failure>, ReconcileError> {
-        let current = |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
+    async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+        let current =
+            |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
         if ids.iter().all(current) {
             return Ok(None);
         }
@@ -573,7 +443,6 @@ impl<'a> Run<'a> {
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let work = health::wait(cluster, survey, ids, Goal::Healthy, deadline, &options.interrupts, progress);
         let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
-        tracing::debug!(changed, "health check ended");
         Ok(match waited {
             Ok(Waited::Reached) => None,
             Ok(Waited::Unhealthy { timed_out, objects }) => Some(Failure::Unhealthy { timed_out, objects }),
@@ -588,7 +457,8 @@ impl<'a> Run<'a> {
         if !self.instance.spec.migrates_resources() {
             return Ok(());
         }
-        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version).unwrap_or(false);
+        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version)
+            .unwrap_or(false);
         let due = migrate::due(survey, is_forced(self.instance) || upgraded);
         if due.is_empty() {
             return Ok(());
@@ -609,12 +479,17 @@ impl<'a> Run<'a> {
     /// An operator that finds the object later must be asked before it goes away.
     async fn add_finalizer(&self) -> Result<(), CallError> {
         let mut finalizers = self.instance.metadata.finalizers.clone().unwrap_or_default();
-        if finalizers.iter().any(|finalizer| finalizer == FINALIZER) || self.instance.metadata.deletion_timestamp.is_some() {
+        if finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+            || self.instance.metadata.deletion_timestamp.is_some()
+        {
             return Ok(());
         }
         finalizers.push(FINALIZER.to_owned());
         let patch = json!({"metadata": {"finalizers": finalizers}});
-        self.cluster.merge_patch(&instance_id(self.instance), None, &patch, well_known::RECONCILER_FIELD_MANAGER).await.map(drop)
+        self.cluster
+            .merge_patch(&instance_id(self.instance), None, &patch, well_known::RECONCILER_FIELD_MANAGER)
+            .await
+            .map(drop)
     }
 
     /// A suspended instance is left as it is, but whoever asked for a run learns that it was heard.
@@ -641,7 +516,8 @@ impl<'a> Run<'a> {
     async fn end(mut self, failure: Option<Failure>) -> Result<Outcome, ReconcileError> {
         self.began(Stage::Status, 0);
         let duration = self.begun.elapsed();
-        let digest = self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest.to_owned());
+        let digest =
+            self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest.to_owned());
         let version = self.version.clone();
         let (reason, message) = match &failure {
             None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(duration)),
@@ -657,7 +533,9 @@ impl<'a> Run<'a> {
             Some(Failure::Interrupted(interrupt)) => {
                 self.book.failed(reason, &message);
                 let text = match interrupt {
-                    Interrupt::Superseded(by) => format!("Health checks canceled due to new reconciliation triggered by {by}"),
+                    Interrupt::Superseded(by) => {
+                        format!("Health checks canceled due to new reconciliation triggered by {by}")
+                    }
                     Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
                 };
                 self.event(false, reason::HEALTH_CHECK_CANCELED, text, false);
@@ -706,26 +584,6 @@ impl<'a> Run<'a> {
             },
             (Err(error), _) => Err(error.into()),
         }
-    }
-}
-
-/// Returns reason and message of the Ready condition.
-fn explain(failure: &Failure, instance: &ResourceId) -> (&'static str, String) {
-    let failed = |text: String| format!("reconciliation failed: {text}");
-    match failure {
-        Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),
-        Failure::Apply(errors) => (reason::RECONCILIATION_FAILED, failed(list_errors(errors))),
-        Failure::Prune(errors) => {
-            let texts: Vec<String> = errors.iter().map(|(object, error)| format!("{object} delete failed {}", error.sentence())).collect();
-            (reason::RECONCILIATION_FAILED, failed(format!("delete failed, errors: {}", texts.join("; "))))
-        }
-        Failure::Unhealthy { timed_out, objects } => (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects))),
-        Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.explained.reason))),
-        Failure::Interrupted(Interrupt::Superseded(by)) => {
-            (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))
-        }
-        Failure::Interrupted(Interrupt::Stop(why)) => (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}")),
-        Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
     }
 }
 

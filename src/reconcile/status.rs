@@ -55,7 +55,14 @@ impl StatusBook {
         let moment = self.moment();
         let conditions = &mut self.status.conditions;
         conditions::remove(conditions, condition::STALLED);
-        conditions::set(conditions, condition::RECONCILING, ConditionStatus::True, reason::PROGRESSING_WITH_RETRY, IN_PROGRESS, moment);
+        conditions::set(
+            conditions,
+            condition::RECONCILING,
+            ConditionStatus::True,
+            reason::PROGRESSING_WITH_RETRY,
+            IN_PROGRESS,
+            moment,
+        );
         conditions::mark_failed(conditions, reason, message.trim_end(), moment);
     }
 
@@ -163,8 +170,10 @@ mod tests {
     fn instance(annotations: &[(&str, &str)], handled_force: Option<&str>) -> FluxInstance {
         let mut instance = FluxInstance::new("flux", Default::default());
         instance.metadata.generation = Some(4);
-        instance.metadata.annotations = Some(annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
-        instance.status = Some(FluxInstanceStatus { last_handled_force_at: handled_force.map(str::to_owned), ..Default::default() });
+        instance.metadata.annotations =
+            Some(annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
+        instance.status =
+            Some(FluxInstanceStatus { last_handled_force_at: handled_force.map(str::to_owned), ..Default::default() });
         instance
     }
 
@@ -203,7 +212,11 @@ mod tests {
         book.stalled(reason::BUILD_FAILED, "build failed: x\n");
         assert_eq!(conditions::get(&book.status.conditions, "Stalled").unwrap().message, "build failed: x");
         book.failed(reason::RECONCILIATION_FAILED, "reconciliation failed: y");
-        let shown: Vec<_> = book.status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.reason.as_str())).collect();
-        assert_eq!(shown, [("Reconciling", "True", "ProgressingWithRetry"), ("Ready", "False", "ReconciliationFailed")]);
+        let shown: Vec<_> =
+            book.status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.reason.as_str())).collect();
+        assert_eq!(
+            shown,
+            [("Reconciling", "True", "ProgressingWithRetry"), ("Ready", "False", "ReconciliationFailed")]
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::well_known::PART_OF_LABEL;
 use crate::api::inventory::ObjectId;
+use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
@@ -26,8 +26,8 @@ struct Collection {
     namespace: String,
 }
 
-/// Kinds a cluster holds many strangers of: they are listed by Flux's label. An object that is not in such a list may
-/// still be there without the label.
+/// Kinds a cluster holds many strangers of: they are listed by Flux's label, and what is not in the list is asked for by
+/// name.
 fn is_crowded(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
 }
@@ -55,7 +55,11 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) 
 
 impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
-    pub async fn take(cluster: &Cluster, ids: impl IntoIterator<Item = &ResourceId>, concurrency: usize) -> Result<Self, CallError> {
+    pub async fn take(
+        cluster: &Cluster,
+        ids: impl IntoIterator<Item = &ResourceId>,
+        concurrency: usize,
+    ) -> Result<Self, CallError> {
         let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
         for id in ids {
             let collection =
@@ -71,14 +75,29 @@ impl Survey {
         }
         let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         let mut survey = Survey::default();
+        let mut unlabelled: Vec<&ResourceId> = vec![];
         for (collection, items) in lists {
             for item in items {
                 survey.live.insert(ResourceId::of(&item).key(), item);
             }
-            if !is_crowded(&collection.kind) {
-                let ids = collections.get(collection).into_iter().flatten();
-                let missing = ids.map(|id| id.key()).filter(|key| !survey.live.contains_key(key));
-                survey.absent.extend(missing.collect::<Vec<_>>());
+            let ids = collections.get(collection).into_iter().flatten();
+            let missing: Vec<&ResourceId> = ids.copied().filter(|id| !survey.live.contains_key(&id.key())).collect();
+            if is_crowded(&collection.kind) {
+                unlabelled.extend(missing);
+            } else {
+                survey.absent.extend(missing.into_iter().map(ResourceId::key));
+            }
+        }
+        // What the label did not find is asked for by name.
+        let jobs: Vec<_> = unlabelled
+            .into_iter()
+            .map(|id| async move { Ok::<_, CallError>((id, cluster.read(id).await?)) }.boxed())
+            .collect();
+        let found: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
+        for (id, live) in found {
+            match live {
+                Some(live) => survey.set(live),
+                None => drop(survey.absent.insert(id.key())),
             }
         }
         Ok(survey)

@@ -142,7 +142,9 @@ pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_mana
 
 fn remove_stale(mut object: Value) -> Value {
     for (map, stale) in [("annotations", STALE_ANNOTATIONS), ("labels", STALE_LABELS)] {
-        if let Some(map) = object.get_mut("metadata").and_then(|metadata| metadata.get_mut(map)).and_then(Value::as_object_mut) {
+        if let Some(map) =
+            object.get_mut("metadata").and_then(|metadata| metadata.get_mut(map)).and_then(Value::as_object_mut)
+        {
             map.retain(|key, _| !stale.contains(&key.as_str()));
         }
     }
@@ -175,9 +177,13 @@ fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Val
         }
         Value::Array(items) => {
             items.retain_mut(|item| {
-                let Some((name, below)) = members.iter().find(|(name, _)| fields::names_item(name, item)) else { return true };
+                let Some((name, below)) = members.iter().find(|(name, _)| fields::names_item(name, item)) else {
+                    return true;
+                };
                 let theirs = foreign.get(name.as_str());
-                let wanted = desired.and_then(Value::as_array).and_then(|items| items.iter().find(|one| fields::names_item(name, one) || name_matches(one, item)));
+                let wanted = desired.and_then(Value::as_array).and_then(|items| {
+                    items.iter().find(|one| fields::names_item(name, one) || name_matches(one, item))
+                });
                 if wanted.is_none() && theirs.is_none() {
                     return false;
                 }

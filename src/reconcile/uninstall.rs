@@ -13,13 +13,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::apply;
+use super::apply::{self, Site};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Interrupt, Interrupts};
 use super::messages::Unhealthy;
+use super::outcome::ReconcileError;
 use super::plan::{self, PlannedPrune, Step};
 use super::progress::{Action, Progress, Stage, Update};
-use super::run::{ReconcileError, take_lease};
+use super::run::take_lease;
 use super::status::instance_id;
 use super::survey::Survey;
 use crate::api::FluxInstance;
@@ -137,7 +138,8 @@ struct Job {
 async fn job(cluster: &Cluster, instance: &FluxInstance, options: &UninstallOptions) -> Result<Job, CallError> {
     let id = instance_id(instance);
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    let mut wanted: Vec<ResourceId> = inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect();
+    let mut wanted: Vec<ResourceId> =
+        inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect();
     let owned = wanted.clone();
     wanted.push(ResourceId {
         group: "apps".into(),
@@ -171,7 +173,11 @@ async fn job(cluster: &Cluster, instance: &FluxInstance, options: &UninstallOpti
 ///
 /// # Errors
 /// The API server cannot be asked.
-pub async fn uninstall_plan(cluster: &Cluster, instance: &FluxInstance, options: &UninstallOptions) -> Result<UninstallPlan, ReconcileError> {
+pub async fn uninstall_plan(
+    cluster: &Cluster,
+    instance: &FluxInstance,
+    options: &UninstallOptions,
+) -> Result<UninstallPlan, ReconcileError> {
     let job = job(cluster, instance, options).await?;
     let mut plan = UninstallPlan {
         instance: instance_id(instance),
@@ -236,11 +242,15 @@ async fn work(
     }
     let id = instance_id(instance);
     let mut done = Uninstalled { kept: keeps, ..Uninstalled::default() };
-    let (controllers, others): (Vec<PlannedPrune>, Vec<PlannedPrune>) = deletes.into_iter().partition(|one| one.object.kind == "Deployment");
+    let (controllers, others): (Vec<PlannedPrune>, Vec<PlannedPrune>) =
+        deletes.into_iter().partition(|one| one.object.kind == "Deployment");
     let definitions: Vec<Value> = definitions(&others, &survey).cloned().collect();
 
     // Foreground: a controller whose pod still runs would put its finalizers back, or clean up what is to stay.
-    let steps = [(Stage::DeleteControllers, &controllers, Propagation::Foreground), (Stage::DeleteObjects, &others, Propagation::Background)];
+    let steps = [
+        (Stage::DeleteControllers, &controllers, Propagation::Foreground),
+        (Stage::DeleteObjects, &others, Propagation::Background),
+    ];
     for (stage, objects, propagation) in steps {
         if stage == Stage::DeleteObjects {
             done.held = clear_finalizers(cluster, &definitions, options, progress).await?;
@@ -250,9 +260,20 @@ async fn work(
         }
         progress.report(Update::StageBegan { stage, objects: objects.len() });
         let owner = (id.name.as_str(), id.namespace.as_str());
-        let pruned = apply::prune(cluster, &mut survey, objects, owner, propagation, options.concurrency, &options.interrupts, progress).await;
-        let deleted: Vec<ResourceId> =
-            pruned.changes.iter().filter(|change| change.action == Action::Deleted).map(|change| change.object.clone()).collect();
+        let site = Site {
+            cluster,
+            extra_managers: &[],
+            concurrency: options.concurrency,
+            interrupts: &options.interrupts,
+            progress,
+        };
+        let pruned = apply::prune(site, &mut survey, objects, owner, propagation).await;
+        let deleted: Vec<ResourceId> = pruned
+            .changes
+            .iter()
+            .filter(|change| change.action == Action::Deleted)
+            .map(|change| change.object.clone())
+            .collect();
         done.kept.extend(pruned.changes.iter().filter(|change| change.action == Action::Skipped).map(|change| Kept {
             object: change.object.clone(),
             reason: "it is protected or no longer ours".to_owned(),
@@ -283,7 +304,10 @@ async fn work(
 /// Returns what is waited for: controllers, and definitions that nobody else holds back.
 fn awaited(deleted: &[ResourceId], stage: Stage, held: &[Held], definitions: &[Value]) -> Vec<ResourceId> {
     let kinds_held = |definition: &ResourceId| {
-        let kind = definitions.iter().find(|one| ResourceId::of(one).name == definition.name).map(|one| resource_of(one).kind.to_string());
+        let kind = definitions
+            .iter()
+            .find(|one| ResourceId::of(one).name == definition.name)
+            .map(|one| resource_of(one).kind.to_string());
         held.iter().any(|one| Some(&one.object.kind) == kind.as_ref())
     };
     let is_awaited = |id: &&ResourceId| match stage {
@@ -293,7 +317,12 @@ fn awaited(deleted: &[ResourceId], stage: Stage, held: &[Held], definitions: &[V
     deleted.iter().filter(is_awaited).cloned().collect()
 }
 
-async fn gone(cluster: &Cluster, objects: &[ResourceId], options: &UninstallOptions, progress: &dyn Progress) -> Result<Waited, CallError> {
+async fn gone(
+    cluster: &Cluster,
+    objects: &[ResourceId],
+    options: &UninstallOptions,
+    progress: &dyn Progress,
+) -> Result<Waited, CallError> {
     if objects.is_empty() {
         return Ok(Waited::Reached);
     }
@@ -317,7 +346,8 @@ fn definitions<'a>(deletes: &'a [PlannedPrune], survey: &'a Survey) -> impl Iter
 /// Returns how objects of a definition are reached: in a served version, the stored one if it is.
 fn resource_of(definition: &Value) -> ResourceType {
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let versions =
+        definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let is = |version: &&Value, member: &str| version.get(member) == Some(&Value::Bool(true));
     let version = versions.iter().find(|version| is(version, "served") && is(version, "storage"));
     let version = version.or_else(|| versions.iter().find(|version| is(version, "served")));
@@ -344,7 +374,8 @@ fn finalizers(object: &Value) -> Vec<String> {
 
 /// Returns the finalizers of an object that are neither Flux's nor ours.
 fn held(object: &Value) -> Option<Held> {
-    let foreign: Vec<String> = finalizers(object).into_iter().filter(|name| name != FLUX_FINALIZER && name != FINALIZER).collect();
+    let foreign: Vec<String> =
+        finalizers(object).into_iter().filter(|name| name != FLUX_FINALIZER && name != FINALIZER).collect();
     (!foreign.is_empty()).then(|| Held { object: ResourceId::of(object), finalizers: foreign })
 }
 
@@ -364,7 +395,8 @@ async fn clear_finalizers(
         let (_, objects) = custom_resources(cluster, definition).await?;
         all_held.extend(objects.iter().filter_map(held));
         let mut jobs = vec![];
-        for object in objects.into_iter().filter(|object| finalizers(object).iter().any(|name| name == FLUX_FINALIZER)) {
+        for object in objects.into_iter().filter(|object| finalizers(object).iter().any(|name| name == FLUX_FINALIZER))
+        {
             jobs.push(without_finalizer(cluster, object, FLUX_FINALIZER).boxed());
         }
         let mut running = futures::stream::iter(jobs).buffer_unordered(options.concurrency.max(1));
@@ -384,7 +416,8 @@ async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> 
         if kept.len() == finalizers(&object).len() {
             break;
         }
-        let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": object.pointer("/metadata/resourceVersion")}});
+        let patch =
+            json!({"metadata": {"finalizers": kept, "resourceVersion": object.pointer("/metadata/resourceVersion")}});
         match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
             Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
                 Some(now) => object = now,
@@ -438,12 +471,16 @@ mod tests {
 
     #[test]
     fn definitions_held_back_by_others_are_not_waited_for() {
-        let crd = |name: &str, kind: &str| json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": name}, "spec": {"names": {"kind": kind}}});
+        let crd = |name: &str, kind: &str| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": name}, "spec": {"names": {"kind": kind}}})
+        };
         let definitions = [crd("as.g", "A"), crd("bs.g", "B")];
         let deleted: Vec<ResourceId> = definitions.iter().map(ResourceId::of).collect();
-        let held = [Held { object: ResourceId::of(&json!({"kind": "A", "metadata": {"name": "x"}})), finalizers: vec![] }];
-        let names: Vec<String> = awaited(&deleted, Stage::DeleteObjects, &held, &definitions).into_iter().map(|id| id.name).collect();
+        let held =
+            [Held { object: ResourceId::of(&json!({"kind": "A", "metadata": {"name": "x"}})), finalizers: vec![] }];
+        let names: Vec<String> =
+            awaited(&deleted, Stage::DeleteObjects, &held, &definitions).into_iter().map(|id| id.name).collect();
         assert_eq!(names, ["bs.g"]);
     }
 }

@@ -35,7 +35,8 @@ pub async fn run_operator(cluster: &TestCluster) {
 
 /// An installed instance as the operator leaves it.
 pub async fn installed(cluster: &TestCluster) {
-    create(cluster, INSTANCE, "flux", json!({"metadata": {"finalizers": [FINALIZER]}})).await;
+    let spec = json!({"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}});
+    create(cluster, INSTANCE, "flux", json!({"metadata": {"finalizers": [FINALIZER]}, "spec": spec})).await;
     let entries = json!([{"id": "flux-system_source-controller_apps_Deployment", "v": "v1"},
         {"id": "flux-system_helm-controller_apps_Deployment", "v": "v1"}]);
     set_status(cluster, INSTANCE, "flux", json!({"inventory": {"entries": entries}})).await;

@@ -15,6 +15,7 @@ use crate::cluster_tests;
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::command;
 use crate::support::{Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, PodRule, TestCluster, eventually};
+use crate::terminal::{cursor_is_visible, end, on_terminal, terminal_of, without_escapes};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -27,6 +28,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_interrupted_run_says_what_was_done_and_the_next_one_completes_it,
         an_uninstall_lists_asks_and_keeps_what_is_not_flux,
         a_foreign_finalizer_is_named_and_left,
+        each_controller_has_a_live_line_that_fits_a_narrow_window,
     ]
 }
 
@@ -243,7 +245,7 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     let begun = Instant::now();
     let run = own.run("apply instance -f flux.yaml --in-process --timeout 8s").await.exits(7);
     assert!(begun.elapsed() < Duration::from_secs(12), "took {:?}", begun.elapsed());
-    run.stderr_has("HealthCheckFailed").stderr_has("ImagePull").stderr_has("flux-operator get instance flux");
+    run.stderr_has("HealthCheckFailed").stderr_has("ImagePull").stderr_has("flux-operator why instance flux");
 }
 
 async fn an_interrupted_run_says_what_was_done_and_the_next_one_completes_it(cluster: TestCluster) {
@@ -310,4 +312,31 @@ async fn a_foreign_finalizer_is_named_and_left(cluster: TestCluster) {
     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     api.patch("held", &PatchParams::default(), &none).await.unwrap();
     own.run("uninstall instance --in-process --yes").await.exits(0).stdout_has("uninstalled");
+}
+
+async fn each_controller_has_a_live_line_that_fits_a_narrow_window(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    // Slow enough to be seen on the way.
+    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::SlowStart(Duration::from_secs(2))));
+    let arguments = format!("apply instance -f {} --in-process", own.file().display());
+    let mut session = terminal_of(&own.start(""), 60, &arguments);
+    let (code, shown) = on_terminal(move || end(&mut session)).await;
+    assert_eq!(code, 0, "{shown}");
+    for controller in ["source-controller", "kustomize-controller"] {
+        let lines = shown.split(['\r', '\n']).map(without_escapes);
+        let lines: Vec<String> = lines.filter(|line| line.contains(controller)).collect();
+        assert!(lines.iter().any(|line| line.contains("Available: 0/1")), "{controller}: {lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with('✔') && line.contains("ready")), "{controller}: {lines:?}");
+    }
+    let live = shown.split("objects:").next().unwrap_or_default();
+    // Rows are filled with blanks to the width of the window, and the next row follows without a line end: a row that
+    // were too long would push the sign that begins the next one off its place.
+    for line in live.split(['\r', '\n']).map(without_escapes) {
+        let characters: Vec<char> = line.chars().collect();
+        for row in characters.chunks(60).skip(1) {
+            assert!(row.len() > 1 && !row[0].is_alphanumeric() && row[1] == ' ', "{line:?}");
+        }
+    }
+    assert!(cursor_is_visible(&shown));
+    assert!(shown.contains("flux: Reconciliation finished in"), "{shown}");
 }

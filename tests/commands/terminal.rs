@@ -2,13 +2,14 @@
 
 use std::process::Command;
 
+use kube::api::{Patch, PatchParams};
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
 use crate::cluster_objects::*;
 use crate::cluster_tests;
 use crate::deleting::{installed, run_operator};
-use crate::support::{ClusterTest, TestCluster};
+use crate::support::{ClusterTest, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -18,6 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_termination_during_live_progress_leaves_the_terminal_intact,
         live_lines_never_wrap_in_a_narrow_window,
         messages_from_the_cluster_cannot_steer_the_terminal,
+        an_uninstall_wants_the_name_typed_and_leaves_the_work_to_the_operator,
     ]
 }
 
@@ -26,7 +28,11 @@ const END: &str = "\necho \"rc=$?\"; [ \"$before\" = \"$(stty -g)\" ] && echo in
 
 /// The binary in a terminal of the given width, as a shell starts it.
 fn terminal(cluster: &TestCluster, columns: u16, arguments: &str) -> PtySession {
-    let command = cluster.command();
+    terminal_of(&cluster.command(), columns, arguments)
+}
+
+/// The same with the environment of a command.
+pub fn terminal_of(command: &Command, columns: u16, arguments: &str) -> PtySession {
     let binary = command.get_program().to_string_lossy().into_owned();
     let script = format!(
         "trap : INT; echo shell=$$.; stty cols {columns} rows 24 echo; before=$(stty -g); {binary} {arguments}{END}"
@@ -38,7 +44,7 @@ fn terminal(cluster: &TestCluster, columns: u16, arguments: &str) -> PtySession 
 }
 
 /// Reads to the end; returns the exit code and everything that was shown.
-fn end(session: &mut PtySession) -> (i32, String) {
+pub fn end(session: &mut PtySession) -> (i32, String) {
     let before = session.exp_string("rc=").expect("the command ends");
     let code = session.read_line().expect("a code").trim().parse().expect("a number");
     let settings = session.exp_string("END").expect("the terminal's settings");
@@ -52,11 +58,11 @@ fn utf8(bytes: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn cursor_is_visible(shown: &str) -> bool {
+pub fn cursor_is_visible(shown: &str) -> bool {
     shown.rfind("\x1b[?25l").is_none_or(|hidden| shown.rfind("\x1b[?25h").is_some_and(|visible| visible > hidden))
 }
 
-async fn on_terminal<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn on_terminal<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| std::panic::resume_unwind(e.into_panic()))
 }
 
@@ -164,8 +170,43 @@ async fn messages_from_the_cluster_cannot_steer_the_terminal(cluster: TestCluste
     assert!(!shown.contains("\u{1b}]0;") && !shown.contains("\u{1b}[2J"), "{shown:?}");
 }
 
+async fn an_uninstall_wants_the_name_typed_and_leaves_the_work_to_the_operator(cluster: TestCluster) {
+    installed(&cluster).await;
+    run_operator(&cluster).await;
+    let mut session = terminal(&cluster, 100, "uninstall instance");
+    let (code, shown) = on_terminal(move || {
+        let before = session.exp_string("Type flux to go ahead: ").expect("the question");
+        session.send_line("y").expect("sent");
+        let (code, after) = end(&mut session);
+        (code, before + &after)
+    })
+    .await;
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("Goes:") && shown.contains("Stays:"), "{shown}");
+    assert!(INSTANCE.api(&cluster).get("flux").await.unwrap().metadata.deletion_timestamp.is_none());
+
+    let mut session = terminal(&cluster, 100, "uninstall instance flux");
+    let answered = on_terminal(move || {
+        session.exp_string("Type flux to go ahead: ").expect("the question");
+        session.send_line("flux").expect("sent");
+        end(&mut session)
+    });
+    let ((code, shown), ()) = tokio::join!(answered, async {
+        // The operator's part.
+        eventually("the deletion", SOON, || async {
+            INSTANCE.api(&cluster).get("flux").await.unwrap().metadata.deletion_timestamp
+        })
+        .await
+        .unwrap();
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        INSTANCE.api(&cluster).patch("flux", &PatchParams::default(), &none).await.unwrap();
+    });
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("flux: uninstalled"), "{shown}");
+}
+
 /// The text without the sequences that move the cursor or set colours.
-fn without_escapes(text: &str) -> String {
+pub fn without_escapes(text: &str) -> String {
     let mut visible = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {

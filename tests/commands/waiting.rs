@@ -17,6 +17,7 @@ pub fn tests() -> Vec<ClusterTest> {
         nobody_answering_is_said_with_the_way_to_run_it_here,
         a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
         an_object_that_goes_is_waited_for,
+        a_watch_prints_every_change_until_its_time_is_up,
         an_older_generation_and_a_cancelled_health_check_keep_waiting,
         an_object_deleted_meanwhile_ends_the_wait,
         a_silent_server_does_not_hold_the_command_longer_than_its_timeout,
@@ -51,10 +52,11 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
     run.stderr_has(&format!(
         "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
     ))
+    .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process")
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
     .stderr_has("caused by: still waiting: the request is not handled yet")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
-    .stderr_has(&format!("`flux-operator get instance flux -n {namespace}`"));
+    .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
 }
 
 async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
@@ -95,6 +97,19 @@ async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
         api.patch("going", &Default::default(), &none).await.unwrap();
     });
     run.exits(0).stdout_has("going: deleted");
+}
+
+async fn a_watch_prints_every_change_until_its_time_is_up(cluster: TestCluster) {
+    create(&cluster, GIT, "web", json!({})).await;
+    let (run, ()) = tokio::join!(run(&cluster, &["wait", "resource", "gitrepo/web", "-w", "--timeout=3s"]), async {
+        for (status, message) in [("True", "one"), ("False", "two"), ("True", "three")] {
+            set_status(&cluster, GIT, "web", json!({"conditions": [ready(status, "R", message, 1)]})).await;
+            tokio::time::sleep(Duration::from_millis(600)).await;
+        }
+    });
+    let run = run.exits(0);
+    let name = format!("gitrepository/{}/web", cluster.namespace());
+    assert!(run.stdout.contains(&format!("{name}: Ready=False R: two\n{name}: Ready=True R: three\n")), "{run:?}");
 }
 
 async fn an_older_generation_and_a_cancelled_health_check_keep_waiting(cluster: TestCluster) {

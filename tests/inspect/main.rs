@@ -4,8 +4,8 @@
 mod support;
 
 mod reads;
-mod world;
 mod why;
+mod world;
 
 use std::process::ExitCode;
 

@@ -60,7 +60,10 @@ async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
     // The definitions are shared with the other tests' instances, whose labels they may carry by now.
     let own = |value: &Value| -> Vec<(String, String)> {
         let items = value["items"].as_array().expect("items").iter();
-        items.filter(|i| i["namespace"] == namespace).map(|i| (i["name"].as_str().unwrap().to_owned(), i["drift"].as_str().unwrap().to_owned())).collect()
+        items
+            .filter(|i| i["namespace"] == namespace)
+            .map(|i| (i["name"].as_str().unwrap().to_owned(), i["drift"].as_str().unwrap().to_owned()))
+            .collect()
     };
     assert!(own(&unchanged).iter().all(|(_, drift)| drift == "none"), "{:?}", own(&unchanged));
     let scale = json!({"spec": {"replicas": 3}});
@@ -70,7 +73,8 @@ async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
     services.delete("source-controller", &Default::default()).await.expect("deleted");
     let changed = run(&cluster, &["get", "inventory", "-o", "json"]).await.exits(0).json();
     let changed = own(&changed).into_iter().filter(|(_, drift)| drift != "none").collect::<Vec<_>>();
-    let expected = [("source-controller", "missing"), ("source-controller", "drifted")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    let expected =
+        [("source-controller", "missing"), ("source-controller", "drifted")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!(changed, expected);
     run(&cluster, &["get", "inventory", "-o", "wide"]).await.exits(0).stdout_has(".spec.replicas");
 }
@@ -94,7 +98,8 @@ async fn a_list_is_fetched_in_pages_and_shown_in_order(cluster: TestCluster) {
 async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("one", "a"), git("two", "b"), git("three", "c")]).await;
-    let selected = run(&cluster, &["get", "resources", "gitrepo", "-l", "team in (a,b)", "-L", "team", "--no-headers"]).await;
+    let selected =
+        run(&cluster, &["get", "resources", "gitrepo", "-l", "team in (a,b)", "-L", "team", "--no-headers"]).await;
     assert_eq!(selected.exits(0).stdout.lines().count(), 2);
     let unknown = run(&cluster, &["get", "all", "--ready-status", "Unknown", "-o", "name"]).await.exits(0).stdout;
     assert_eq!(unknown.lines().count(), 3, "{unknown}");
@@ -208,6 +213,7 @@ async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
     installed(&cluster).await;
     let report = run(&cluster, &["check", "-o", "json"]).await.exits(0).json();
     assert_eq!(report["passed"], true);
-    let groups: Vec<_> = report["groups"].as_array().expect("groups").iter().map(|g| g["name"].as_str().unwrap()).collect();
+    let groups: Vec<_> =
+        report["groups"].as_array().expect("groups").iter().map(|g| g["name"].as_str().unwrap()).collect();
     assert_eq!(groups, ["kubernetes", "rights", "definitions", "operator", "components", "sync", "api versions"]);
 }

@@ -146,7 +146,8 @@ async fn a_webhook_that_cannot_be_reached(cluster: TestCluster) {
     installed(&cluster, json!({})).await;
     let cause = explained(&cluster, "WebhookRefused").await;
     assert!(evidence(&cause).contains("failed calling webhook"), "{cause:#}");
-    let hooks = objects::api(&cluster.client(), "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "").await;
+    let hooks =
+        objects::api(&cluster.client(), "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "").await;
     hooks.expect("served").delete(&name, &DeleteParams::default()).await.expect("deleted");
 }
 
@@ -206,8 +207,9 @@ async fn a_suspended_instance(cluster: TestCluster) {
 }
 
 async fn patch_instance(cluster: &TestCluster, patch: Value) {
-    let api: Api<_> =
-        objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", cluster.namespace()).await.expect("served");
+    let api: Api<_> = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", cluster.namespace())
+        .await
+        .expect("served");
     api.patch("flux", &PatchParams::default(), &Patch::Merge(patch)).await.expect("patched");
 }
 
@@ -231,15 +233,25 @@ async fn an_operator_that_is_absent(cluster: TestCluster) {
 /// What source-controller writes in each case, with nothing to write it here: the texts are those of a live one.
 async fn a_source_reports_what_is_wrong_at_the_other_end(cluster: TestCluster) {
     let sync = json!({"kind": "GitRepository", "url": "ssh://git@git.example.com/fleet", "ref": "refs/heads/main", "path": "./", "pullSecret": "git-auth"});
-    installed(&cluster, json!({"components": ["source-controller", "kustomize-controller"], "wait": false, "sync": sync})).await;
+    installed(
+        &cluster,
+        json!({"components": ["source-controller", "kustomize-controller"], "wait": false, "sync": sync}),
+    )
+    .await;
     cluster.apply(&[secret("git-auth")]).await;
     let clone = "failed to checkout and determine revision: unable to clone 'ssh://git@git.example.com/fleet': ";
     let cases = [
         ("GitOperationFailed", format!("{clone}ssh: handshake failed: knownhosts: key mismatch"), "HostKeyWrong"),
         ("GitOperationFailed", format!("{clone}dial tcp: lookup git.example.com: no such host"), "HostUnreachable"),
-        ("GitOperationFailed", format!("{clone}ssh: handshake failed: ssh: unable to authenticate, attempted methods [none publickey]"), "CredentialsRejected"),
+        (
+            "GitOperationFailed",
+            format!("{clone}ssh: handshake failed: ssh: unable to authenticate, attempted methods [none publickey]"),
+            "CredentialsRejected",
+        ),
     ];
-    let api = objects::api(&cluster.client(), "source.toolkit.fluxcd.io/v1", "GitRepository", cluster.namespace()).await.expect("served");
+    let api = objects::api(&cluster.client(), "source.toolkit.fluxcd.io/v1", "GitRepository", cluster.namespace())
+        .await
+        .expect("served");
     for (reason, message, expected) in cases {
         let condition = json!({"type": "Ready", "status": "False", "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let status = json!({"status": {"conditions": [condition]}});

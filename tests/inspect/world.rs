@@ -100,7 +100,9 @@ pub async fn dump(cluster: &TestCluster, folder: &Path) {
     let namespace = cluster.namespace();
     for (api_version, kind) in DUMPED {
         let Ok(api) = objects::api(&cluster.client(), api_version, kind, namespace).await else { continue };
-        let listed = api.list(&ListParams::default()).await.expect("listed");
+        // A kind that was installed a moment ago answers 429 until its storage is ready.
+        let listed =
+            eventually("a list", SOON, || async { api.list(&ListParams::default()).await.ok() }).await.expect("listed");
         let items: Vec<Value> = listed
             .items
             .into_iter()
@@ -116,8 +118,12 @@ pub async fn dump(cluster: &TestCluster, folder: &Path) {
         let list = json!({"kind": format!("{kind}List"), "apiVersion": api_version, "items": items});
         std::fs::write(folder.join(format!("{}.json", kind.to_lowercase())), list.to_string()).expect("written");
     }
-    let place: DynamicObject =
-        objects::api(&cluster.client(), "v1", "Namespace", "").await.expect("served").get(namespace).await.expect("found");
+    let place: DynamicObject = objects::api(&cluster.client(), "v1", "Namespace", "")
+        .await
+        .expect("served")
+        .get(namespace)
+        .await
+        .expect("found");
     std::fs::write(folder.join("namespace.json"), serde_json::to_string(&place).expect("JSON")).expect("written");
     let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(cluster.client(), namespace);
     for pod in pods.list(&ListParams::default()).await.expect("listed") {

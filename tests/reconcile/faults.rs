@@ -31,7 +31,15 @@ pub fn tests() -> Vec<ClusterTest> {
 
 /// The ways a request fails, in rotation.
 fn faults() -> Vec<Fault> {
-    vec![Fault::CutBefore, Fault::CutAfter, Fault::conflict(), Fault::too_many_requests(1), Fault::internal_error(), Fault::unavailable(), Fault::Hang]
+    vec![
+        Fault::CutBefore,
+        Fault::CutAfter,
+        Fault::conflict(),
+        Fault::too_many_requests(1),
+        Fault::internal_error(),
+        Fault::unavailable(),
+        Fault::Hang,
+    ]
 }
 
 /// Which fault each request met: every request the first time it is made, by method and path.
@@ -75,15 +83,26 @@ async fn impatient(kubeconfig: &Path) -> Cluster {
 }
 
 fn lease() -> LeaseOptions {
-    LeaseOptions { duration: Duration::from_secs(4), wait: Duration::from_secs(10), force: true, ..LeaseOptions::new("flux-operator-ctl/faults") }
+    LeaseOptions {
+        duration: Duration::from_secs(4),
+        wait: Duration::from_secs(10),
+        force: true,
+        ..LeaseOptions::new("flux-operator-ctl/faults")
+    }
 }
 
 /// Objects that say they are ours, by kind and name.
 async fn owned(world: &World) -> BTreeSet<String> {
     let kinds = [
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("v1", "Namespace"), ("rbac.authorization.k8s.io/v1", "ClusterRole"),
-        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"), ("v1", "ResourceQuota"), ("v1", "ServiceAccount"), ("v1", "Service"),
-        ("apps/v1", "Deployment"), ("networking.k8s.io/v1", "NetworkPolicy"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ("v1", "Namespace"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        ("v1", "ResourceQuota"),
+        ("v1", "ServiceAccount"),
+        ("v1", "Service"),
+        ("apps/v1", "Deployment"),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
     ];
     let mut owned = BTreeSet::new();
     for (api_version, kind) in kinds {
@@ -99,7 +118,8 @@ async fn owned(world: &World) -> BTreeSet<String> {
 
 async fn inventory(world: &World) -> BTreeSet<String> {
     let inventory = world.read_instance().await.status.unwrap().inventory.unwrap();
-    let listed: Vec<String> = inventory.entries.iter().map(|entry| ResourceId::of_entry(entry).unwrap().to_string()).collect();
+    let listed: Vec<String> =
+        inventory.entries.iter().map(|entry| ResourceId::of_entry(entry).unwrap().to_string()).collect();
     let once: BTreeSet<String> = listed.iter().cloned().collect();
     assert_eq!(listed.len(), once.len(), "nothing is listed twice");
     once
@@ -121,7 +141,10 @@ async fn every_request_fails_once_and_the_installation_converges(cluster: TestCl
         struck.push(one_rotation(&world, &proxy, &through, rotation).await);
     }
     eprintln!("faults and runs of install, steady state, uninstall: {struck:?}");
-    assert!(struck.iter().all(|[install, steady, uninstall]| install.0 > 50 && steady.0 > 10 && uninstall.0 > 30), "{struck:?}");
+    assert!(
+        struck.iter().all(|[install, steady, uninstall]| install.0 > 50 && steady.0 > 10 && uninstall.0 > 30),
+        "{struck:?}"
+    );
 }
 
 /// Where the rotation of faults begins: one place in CI; with `FAULT_MATRIX=full` each in turn, so that every request meets
@@ -156,10 +179,14 @@ async fn one_rotation(world: &World, proxy: &FaultProxy, through: &Cluster, rota
         assert!(!world.plan().await.has_changes());
     }
     let events = world.list("v1", "Event", Some(NAMESPACE)).await;
-    assert!(events.iter().any(|event| event["message"].as_str().unwrap().starts_with("Flux v2.9.4 ")), "what was installed is told");
+    assert!(
+        events.iter().any(|event| event["message"].as_str().unwrap().starts_with("Flux v2.9.4 ")),
+        "what was installed is told"
+    );
 
     let matrix = Matrix::install(proxy, rotation + 5);
-    let uninstall = UninstallOptions { lease: Some(lease()), timeout: Duration::from_secs(10), ..UninstallOptions::default() };
+    let uninstall =
+        UninstallOptions { lease: Some(lease()), timeout: Duration::from_secs(10), ..UninstallOptions::default() };
     let mut runs = 0;
     while let Some(value) = world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await {
         runs += 1;
@@ -181,9 +208,15 @@ pub fn run_as_child() -> Option<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let cluster = connected(Path::new(&kubeconfig)).await;
-        let instance = cluster.read(&id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME)).await.unwrap().unwrap();
+        let instance = cluster
+            .read(&id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME))
+            .await
+            .unwrap()
+            .unwrap();
         let options = RunOptions { lease: Some(lease()), ..RunOptions::default() };
-        let outcome = reconcile::run(&cluster, &instance_of(&instance).unwrap(), &Distribution::embedded(), &options, &Silent).await;
+        let outcome =
+            reconcile::run(&cluster, &instance_of(&instance).unwrap(), &Distribution::embedded(), &options, &Silent)
+                .await;
         drop(outcome);
     });
     Some(ExitCode::SUCCESS)
@@ -218,9 +251,15 @@ async fn a_run_that_is_killed_at_any_moment_is_completed_by_the_next(cluster: Te
         child.wait().unwrap();
         // Everything that is there is on record, whenever the process died.
         let status = world.read_instance().await.status.unwrap_or_default();
-        let listed: BTreeSet<String> =
-            status.inventory.iter().flat_map(|i| &i.entries).filter_map(ResourceId::of_entry).map(|id| id.to_string()).collect();
-        let forgotten: Vec<String> = owned(&world).await.into_iter().filter(|object| !listed.contains(object)).collect();
+        let listed: BTreeSet<String> = status
+            .inventory
+            .iter()
+            .flat_map(|i| &i.entries)
+            .filter_map(ResourceId::of_entry)
+            .map(|id| id.to_string())
+            .collect();
+        let forgotten: Vec<String> =
+            owned(&world).await.into_iter().filter(|object| !listed.contains(object)).collect();
         assert!(forgotten.is_empty(), "kill {number}: {forgotten:?}");
     }
     assert!(killed > 25, "only {killed} runs were cut off");

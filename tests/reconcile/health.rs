@@ -38,15 +38,24 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     let failed = world.run().await.unwrap();
     assert_eq!(failed.reason, "HealthCheckFailed");
     let lines: Vec<&str> = failed.message.lines().collect();
-    assert_eq!(lines[0], "reconciliation failed: timeout waiting for: [Deployment/flux-system/source-controller status: 'InProgress']");
+    assert_eq!(
+        lines[0],
+        "reconciliation failed: timeout waiting for: [Deployment/flux-system/source-controller status: 'InProgress']"
+    );
     assert!(lines[1].contains("ImagePull") && lines[1].contains("source-controller"), "{}", failed.message);
     assert!(!failed.message.ends_with('\n'));
     let status = world.read_instance().await.status.unwrap();
     assert!(status.inventory.is_some_and(|inventory| inventory.entries.len() > 15));
     assert_eq!(status.last_applied_revision, None);
-    assert_eq!((status.history[0].last_reconciled_status.as_str(), status.history[0].total_reconciliations), ("HealthCheckFailed", 1));
+    assert_eq!(
+        (status.history[0].last_reconciled_status.as_str(), status.history[0].total_reconciliations),
+        ("HealthCheckFailed", 1)
+    );
     let events = world.events().await;
-    assert!(events.iter().any(|(_, message)| message.starts_with("Flux v2.9.4 installed\n")), "what was applied is told although it is not healthy");
+    assert!(
+        events.iter().any(|(_, message)| message.starts_with("Flux v2.9.4 installed\n")),
+        "what was applied is told although it is not healthy"
+    );
     assert!(events.iter().any(|(reason, _)| reason == "HealthCheckFailed"));
     let again = world.run().await.unwrap();
     assert_eq!(again.message, failed.message, "the same trouble reads the same every time");
@@ -62,10 +71,11 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     assert_eq!(world.read_instance().await.status.unwrap().history.len(), 2, "one entry per digest and status");
 
     // Killed for its memory after a change.
-    world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "3s"})).await;
+    world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "8s"})).await;
     let killed = kubelet.add_rule(rule(Behaviour::OutOfMemory { restarts: 3 }));
     let patch = |value: &str| json!({"patches": [{"target": {"kind": "Deployment", "name": "source-controller"}, "patch": value}]});
-    wanted["kustomize"] = patch("- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --log-level=debug");
+    wanted["kustomize"] =
+        patch("- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --log-level=debug");
     world.instance(wanted.clone()).await;
     let failed = world.run().await.unwrap();
     assert!(failed.message.contains("OOMKilled"), "{}", failed.message);
@@ -73,7 +83,9 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
 
     // A Deployment that gives up ends the wait early.
     kubelet.freeze();
-    wanted["kustomize"] = patch("- op: add\n  path: /spec/progressDeadlineSeconds\n  value: 1\n- op: add\n  path: /spec/template/spec/hostname\n  value: a");
+    wanted["kustomize"] = patch(
+        "- op: add\n  path: /spec/progressDeadlineSeconds\n  value: 1\n- op: add\n  path: /spec/template/spec/hostname\n  value: a",
+    );
     world.instance(wanted).await;
     world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "60s"})).await;
     let failed = world.run().await.unwrap();
@@ -90,7 +102,10 @@ async fn a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_reco
     world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "first"})).await;
     world.plane.kubelet().freeze();
     for (asked, message) in [
-        (Interrupt::Superseded("FluxInstance/flux-system/flux".into()), "New reconciliation triggered by FluxInstance/flux-system/flux"),
+        (
+            Interrupt::Superseded("FluxInstance/flux-system/flux".into()),
+            "New reconciliation triggered by FluxInstance/flux-system/flux",
+        ),
         (Interrupt::Stop("interrupted".into()), "Reconciliation of FluxInstance/flux-system/flux stopped: interrupted"),
     ] {
         let (sender, interrupts) = interrupt::channel();
@@ -122,7 +137,8 @@ async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
     let with_patch = |patch: &str| {
         let (mut wanted, _) = two("5s");
         wanted["wait"] = json!(false);
-        wanted["kustomize"] = json!({"patches": [{"target": {"kind": "Deployment", "name": "source-controller"}, "patch": patch}]});
+        wanted["kustomize"] =
+            json!({"patches": [{"target": {"kind": "Deployment", "name": "source-controller"}, "patch": patch}]});
         wanted
     };
     let unsupported = json!({"distribution": {"version": "2.6.x", "registry": "r"}, "components": ["source-controller", "source-watcher"]});
@@ -136,12 +152,20 @@ async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
         world.instance(wanted).await;
         let outcome = world.run().await.unwrap();
         assert_eq!(outcome.reason, "BuildFailed");
-        assert!(outcome.message.starts_with("build failed: ") && outcome.message.contains(message), "{}", outcome.message);
+        assert!(
+            outcome.message.starts_with("build failed: ") && outcome.message.contains(message),
+            "{}",
+            outcome.message
+        );
         assert!(!outcome.is_retried());
         let instance = world.read_instance().await;
         let status = instance.status.unwrap();
-        let shown: Vec<_> = status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.observed_generation)).collect();
-        assert_eq!(shown, [("Stalled", "True", instance.metadata.generation), ("Ready", "False", instance.metadata.generation)]);
+        let shown: Vec<_> =
+            status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.observed_generation)).collect();
+        assert_eq!(
+            shown,
+            [("Stalled", "True", instance.metadata.generation), ("Ready", "False", instance.metadata.generation)]
+        );
         assert_eq!(status.history[0].metadata, None);
     }
     // Refused by the API server: nothing of the stage is applied, the instance is retried.
@@ -159,13 +183,20 @@ async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
     // An immutable field is named with its object.
     world.instance(with_patch("- op: replace\n  path: /spec/selector/matchLabels/app\n  value: x\n- op: replace\n  path: /spec/template/metadata/labels/app\n  value: x")).await;
     let outcome = world.run().await.unwrap();
-    assert!(outcome.message.contains("Deployment/flux-system/source-controller dry-run failed (Invalid)") && outcome.message.contains("field is immutable"), "{}", outcome.message);
+    assert!(
+        outcome.message.contains("Deployment/flux-system/source-controller dry-run failed (Invalid)")
+            && outcome.message.contains("field is immutable"),
+        "{}",
+        outcome.message
+    );
 }
 
 async fn a_suspended_instance_is_left_alone(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.instance(spec("2.9.x")).await;
-    world.annotate(json!({"fluxcd.controlplane.io/reconcile": "Disabled", "reconcile.fluxcd.io/requestedAt": "now"})).await;
+    world
+        .annotate(json!({"fluxcd.controlplane.io/reconcile": "Disabled", "reconcile.fluxcd.io/requestedAt": "now"}))
+        .await;
     let outcome = world.run().await.unwrap();
     assert!(matches!(outcome.failure, Some(Failure::Suspended)));
     let status = world.read_instance().await.status.unwrap();

@@ -29,19 +29,28 @@ async fn a_fresh_install_reaches_ready_with_running_pods(cluster: TestCluster) {
     assert_eq!(status.last_applied_revision.as_ref(), Some(&revision));
     assert_eq!(status.last_attempted_revision.as_ref(), Some(&revision));
     assert_eq!(status.inventory.unwrap().entries.len(), 32);
-    assert_eq!(status.components.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
-        ["source-controller", "kustomize-controller", "helm-controller", "notification-controller"]);
+    assert_eq!(
+        status.components.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
+        ["source-controller", "kustomize-controller", "helm-controller", "notification-controller"]
+    );
     assert!(status.components.iter().all(|component| component.digest.is_some()));
-    let conditions: Vec<_> = status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.observed_generation)).collect();
+    let conditions: Vec<_> =
+        status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.observed_generation)).collect();
     assert_eq!(conditions, [("Ready", "True", instance.metadata.generation)]);
     let history = &status.history[0];
-    assert_eq!((history.total_reconciliations, history.last_reconciled_status.as_str()), (1, "ReconciliationSucceeded"));
+    assert_eq!(
+        (history.total_reconciliations, history.last_reconciled_status.as_str()),
+        (1, "ReconciliationSucceeded")
+    );
     assert_eq!(revision, format!("v2.9.4@{}", history.digest));
     assert!(instance.metadata.finalizers.is_none(), "no operator is installed");
 
     let events = world.events().await;
     let lines: Vec<&str> = events[1].1.lines().collect();
-    assert_eq!(events.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>(), ["Progressing", "ReconciliationSucceeded", "ReconciliationSucceeded"]);
+    assert_eq!(
+        events.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>(),
+        ["Progressing", "ReconciliationSucceeded", "ReconciliationSucceeded"]
+    );
     assert_eq!(events[0].1, format!("Installing revision {revision}"));
     assert_eq!((lines[0], lines.len()), ("Flux v2.9.4 installed", 33));
     assert!(lines.contains(&"Namespace/flux-system configured"));
@@ -56,11 +65,25 @@ async fn a_fresh_install_reaches_ready_with_running_pods(cluster: TestCluster) {
     assert_eq!(managers(&world.get("v1", "Namespace", "", NAMESPACE).await.unwrap()), ours());
 
     let told = world.told.lock().unwrap().clone();
-    let stages: Vec<Stage> = told.iter().filter_map(|update| match update {
-        Update::StageBegan { stage, .. } => Some(*stage),
-        _ => None,
-    }).collect();
-    assert_eq!(stages, [Stage::Lease, Stage::Build, Stage::Plan, Stage::ApplyDefinitions, Stage::ApplyObjects, Stage::Health, Stage::Status]);
+    let stages: Vec<Stage> = told
+        .iter()
+        .filter_map(|update| match update {
+            Update::StageBegan { stage, .. } => Some(*stage),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        stages,
+        [
+            Stage::Lease,
+            Stage::Build,
+            Stage::Plan,
+            Stage::ApplyDefinitions,
+            Stage::ApplyObjects,
+            Stage::Health,
+            Stage::Status
+        ]
+    );
     for deployment in ["source-controller", "helm-controller"] {
         let object = format!("Deployment/{NAMESPACE}/{deployment}");
         assert!(told.contains(&Update::Ready { object }), "{told:?}");
@@ -86,7 +109,11 @@ fn everything(kind: &str, url: &str) -> Value {
 
 async fn every_option_is_applied_and_the_steady_state_stays_within_twenty_requests(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    for (kind, url) in [("GitRepository", "https://example.com/a.git"), ("OCIRepository", "oci://example.com/a"), ("Bucket", "example.com")] {
+    for (kind, url) in [
+        ("GitRepository", "https://example.com/a.git"),
+        ("OCIRepository", "oci://example.com/a"),
+        ("Bucket", "example.com"),
+    ] {
         world.instance(everything(kind, url)).await;
         world.ready().await;
         let source = world.get("source.toolkit.fluxcd.io/v1", kind, NAMESPACE, NAMESPACE).await.unwrap();
@@ -115,16 +142,30 @@ async fn every_option_is_applied_and_the_steady_state_stays_within_twenty_reques
 async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(["source-controller", "kustomize-controller", "helm-controller", "notification-controller", "image-reflector-controller", "image-automation-controller"]);
+    wanted["components"] = json!([
+        "source-controller",
+        "kustomize-controller",
+        "helm-controller",
+        "notification-controller",
+        "image-reflector-controller",
+        "image-automation-controller"
+    ]);
     world.instance(wanted.clone()).await;
     world.ready().await;
     // One object is protected, one is no longer ours.
     let protect = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/prune": "Disabled"}}});
     let policy = |name: &str| id("networking.k8s.io/v1", "NetworkPolicy", NAMESPACE, name);
     world.patch_as("someone", &policy("allow-egress"), protect).await;
-    world.patch_as("someone", &policy("allow-scraping"), json!({"metadata": {"labels": {"fluxcd.controlplane.io/name": null}}})).await;
+    world
+        .patch_as(
+            "someone",
+            &policy("allow-scraping"),
+            json!({"metadata": {"labels": {"fluxcd.controlplane.io/name": null}}}),
+        )
+        .await;
 
-    wanted["components"] = json!(["source-controller", "kustomize-controller", "helm-controller", "notification-controller"]);
+    wanted["components"] =
+        json!(["source-controller", "kustomize-controller", "helm-controller", "notification-controller"]);
     wanted["cluster"] = json!({"networkPolicy": false});
     world.instance(wanted).await;
     let plan = world.plan().await;
@@ -132,7 +173,8 @@ async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: 
     world.ready().await;
     let events = world.events().await;
     let text = &events.iter().find(|(_, message)| message.starts_with("Flux v2.9.4 updated")).unwrap().1;
-    let deleted: Vec<&str> = text.lines().filter(|line| line.ends_with("deleted") || line.ends_with("skipped")).collect();
+    let deleted: Vec<&str> =
+        text.lines().filter(|line| line.ends_with("deleted") || line.ends_with("skipped")).collect();
     assert_eq!(
         deleted,
         [

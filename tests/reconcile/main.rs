@@ -8,6 +8,7 @@ mod drift;
 mod faults;
 mod health;
 mod install;
+mod planned;
 mod proof;
 mod uninstall;
 mod upgrade;
@@ -19,5 +20,17 @@ fn main() -> ExitCode {
     if let Some(exit) = faults::run_as_child() {
         return exit;
     }
-    support::run_tests([install::tests(), drift::tests(), upgrade::tests(), health::tests(), uninstall::tests(), faults::tests(), proof::tests()].concat())
+    support::run_tests(
+        [
+            install::tests(),
+            drift::tests(),
+            upgrade::tests(),
+            health::tests(),
+            uninstall::tests(),
+            faults::tests(),
+            proof::tests(),
+            planned::tests(),
+        ]
+        .concat(),
+    )
 }

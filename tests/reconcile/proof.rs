@@ -29,7 +29,9 @@ impl Dice {
 /// Every place in an object that a client might change, as JSON pointers.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
-        Value::Object(map) => map.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
+        }
         Value::Array(items) => items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect(),
         _ => vec![],
     };
@@ -38,7 +40,10 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         if ["/apiVersion", "/kind", "/status"].contains(&path.as_str()) {
             continue;
         }
-        if !path.starts_with("/metadata") || path.starts_with("/metadata/labels") || path.starts_with("/metadata/annotations") {
+        if !path.starts_with("/metadata")
+            || path.starts_with("/metadata/labels")
+            || path.starts_with("/metadata/annotations")
+        {
             found.push(path.clone());
         }
         if path != "/metadata/managedFields" {
@@ -87,8 +92,13 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
     world.ready().await;
     let built = flux_operator::build::build(&instance, &world.distribution, &Default::default()).unwrap();
     // Definitions are large and all alike; two are enough.
-    let objects: Vec<&Value> =
-        built.objects.iter().enumerate().filter(|(index, object)| object["kind"] != "CustomResourceDefinition" || *index < 2).map(|(_, object)| object).collect();
+    let objects: Vec<&Value> = built
+        .objects
+        .iter()
+        .enumerate()
+        .filter(|(index, object)| object["kind"] != "CustomResourceDefinition" || *index < 2)
+        .map(|(_, object)| object)
+        .collect();
     let managers = ["someone", "me", "kubectl-edit", "helm", "kustomize-controller", "flux", "flux-operator", "hpa"];
     let mut dice = Dice(11);
     let (mut edits, mut proved, mut changed) = (0, 0, 0);
@@ -101,7 +111,8 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         let path = dice.pick(&paths).clone();
         let value = live.pointer(&path).unwrap();
         let manager = *dice.pick(&managers);
-        let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]});
+        let version =
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]});
         let edited = match dice.roll(6) {
             0 => world.cluster.json_patch(&id, &json!([{"op": "remove", "path": path}, version]), manager).await,
             1 => world.cluster.json_patch(&id, &json!([{"op": "add", "path": format!("/metadata/labels/l{}", dice.roll(3)), "value": "1"}, version]), manager).await,
@@ -137,7 +148,10 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         let drift = match world.cluster.apply_forced(desired, "flux-operator", true).await {
             Ok(result) => diff::changes(&live, &result),
             // A dry run that is refused is a difference, too.
-            Err(_) => { assert!(!holds, "{id} {path}"); continue }
+            Err(_) => {
+                assert!(!holds, "{id} {path}");
+                continue;
+            }
         };
         if holds {
             proved += 1;
@@ -152,5 +166,8 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         }
     }
     eprintln!("{edits} edits, {changed} to correct, {proved} proved unchanged");
-    assert!(edits > 200 && changed > 100 && proved > 20, "{edits} edits, {changed} to correct, {proved} proved unchanged");
+    assert!(
+        edits > 200 && changed > 100 && proved > 20,
+        "{edits} edits, {changed} to correct, {proved} proved unchanged"
+    );
 }

@@ -20,7 +20,11 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 fn options(timeout: Duration) -> UninstallOptions {
-    let lease = LeaseOptions { duration: Duration::from_secs(2), wait: Duration::from_secs(10), ..LeaseOptions::new("flux-operator-ctl/test") };
+    let lease = LeaseOptions {
+        duration: Duration::from_secs(2),
+        wait: Duration::from_secs(10),
+        ..LeaseOptions::new("flux-operator-ctl/test")
+    };
     UninstallOptions { lease: Some(lease), timeout, ..UninstallOptions::default() }
 }
 
@@ -38,7 +42,11 @@ async fn an_uninstall_leaves_workloads_and_names_foreign_finalizers(cluster: Tes
     let world = World::new(&cluster).await;
     world.instance(spec("2.9.x")).await;
     world.ready().await;
-    for object in [kustomization("a", &["finalizers.fluxcd.io"]), kustomization("b", &["finalizers.fluxcd.io", "example.com/mine"]), kustomization("c", &[])] {
+    for object in [
+        kustomization("a", &["finalizers.fluxcd.io"]),
+        kustomization("b", &["finalizers.fluxcd.io", "example.com/mine"]),
+        kustomization("c", &[]),
+    ] {
         world.cluster.create(&object, "someone").await.unwrap();
     }
     let workload = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "workload", "namespace": "default",
@@ -69,9 +77,20 @@ async fn an_uninstall_leaves_workloads_and_names_foreign_finalizers(cluster: Tes
     assert!(world.get("v1", "ConfigMap", "default", "workload").await.is_some());
     assert!(world.get("v1", "Namespace", "", NAMESPACE).await.is_some());
     let definitions = world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await;
-    assert_eq!(definitions.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap()).collect::<Vec<_>>(), ["fluxinstances.fluxcd.controlplane.io"]);
+    assert_eq!(
+        definitions.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["fluxinstances.fluxcd.controlplane.io"]
+    );
     assert!(world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.is_none());
-    assert_eq!(world.list("rbac.authorization.k8s.io/v1", "ClusterRole", None).await.iter().filter(|role| role["metadata"]["labels"]["app.kubernetes.io/part-of"] == "flux").count(), 0);
+    assert_eq!(
+        world
+            .list("rbac.authorization.k8s.io/v1", "ClusterRole", None)
+            .await
+            .iter()
+            .filter(|role| role["metadata"]["labels"]["app.kubernetes.io/part-of"] == "flux")
+            .count(),
+        0
+    );
 
     // A new installation starts as if nothing had been.
     world.instance(spec("2.9.x")).await;
@@ -82,20 +101,32 @@ async fn an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions(clu
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller", "kustomize-controller"]);
-    let stuck = world.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::NeverTerminates).name_starts_with("kustomize-controller"));
+    let stuck = world
+        .plane
+        .kubelet()
+        .add_rule(PodRule::new(NAMESPACE, Behaviour::NeverTerminates).name_starts_with("kustomize-controller"));
     world.instance(wanted).await;
     world.ready().await;
     world.cluster.create(&kustomization("a", &["finalizers.fluxcd.io"]), "someone").await.unwrap();
     // A foreign finalizer of ours is kept apart from the one of an operator.
     let instance = flux_operator::reconcile::status::instance_id(&world.read_instance().await);
-    world.patch_as("someone", &instance, json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}})).await;
+    world
+        .patch_as("someone", &instance, json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}}))
+        .await;
 
     let mut options = UninstallOptions { keep_crds: true, ..options(Duration::from_secs(2)) };
     let done = uninstall(&world, &options).await;
     assert!(!done.is_complete());
-    assert_eq!(done.remaining.iter().map(|one| one.object.as_str()).collect::<Vec<_>>(), ["Deployment/flux-system/kustomize-controller"]);
+    assert_eq!(
+        done.remaining.iter().map(|one| one.object.as_str()).collect::<Vec<_>>(),
+        ["Deployment/flux-system/kustomize-controller"]
+    );
     let untouched = world.get("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "default", "a").await.unwrap();
-    assert_eq!(untouched["metadata"]["finalizers"], json!(["finalizers.fluxcd.io"]), "a controller that still runs would prune");
+    assert_eq!(
+        untouched["metadata"]["finalizers"],
+        json!(["finalizers.fluxcd.io"]),
+        "a controller that still runs would prune"
+    );
 
     world.plane.kubelet().remove_rule(stuck);
     options.timeout = Duration::from_secs(30);
@@ -120,7 +151,8 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     let refused = world.run_with(&world.cluster, &options).await.unwrap_err();
     assert!(matches!(&refused, ReconcileError::Lease { .. }), "{refused}");
     let uninstall = UninstallOptions { lease: options.lease.clone(), ..UninstallOptions::default() };
-    let refused = reconcile::uninstall(&world.cluster, &world.read_instance().await, &uninstall, &Silent).await.unwrap_err();
+    let refused =
+        reconcile::uninstall(&world.cluster, &world.read_instance().await, &uninstall, &Silent).await.unwrap_err();
     assert!(matches!(refused, ReconcileError::Lease { .. }));
 
     // It renews as long as it lives, and is free at once when it lets go.

@@ -64,12 +64,16 @@ impl World {
     }
 
     pub async fn read_instance(&self) -> FluxInstance {
-        instance_of(&self.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME).await.unwrap()).unwrap()
+        instance_of(&self.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME).await.unwrap())
+            .unwrap()
     }
 
     pub async fn annotate(&self, annotations: Value) {
         let id = flux_operator::reconcile::status::instance_id(&self.read_instance().await);
-        self.cluster.merge_patch(&id, None, &json!({"metadata": {"annotations": annotations}}), "test-author").await.unwrap();
+        self.cluster
+            .merge_patch(&id, None, &json!({"metadata": {"annotations": annotations}}), "test-author")
+            .await
+            .unwrap();
     }
 
     /// Reconciles the instance as it is stored now.
@@ -95,7 +99,9 @@ impl World {
     }
 
     pub async fn plan(&self) -> Plan {
-        reconcile::plan(&self.cluster, &self.read_instance().await, &self.distribution, &self.options, &Silent).await.unwrap()
+        reconcile::plan(&self.cluster, &self.read_instance().await, &self.distribution, &self.options, &Silent)
+            .await
+            .unwrap()
     }
 
     pub async fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -132,7 +138,9 @@ impl World {
 }
 
 pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ResourceId {
-    ResourceId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
+    ResourceId::of(
+        &json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}),
+    )
 }
 
 pub fn deployment_id(name: &str) -> ResourceId {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
@@ -71,6 +71,10 @@ pub struct Seen {
     pub uri: String,
     /// The status that went back; `None` while it is under way, or when none did.
     pub status: Option<u16>,
+    /// When it arrived.
+    pub begun: Instant,
+    /// When the head of the answer went back.
+    pub answered: Option<Instant>,
 }
 
 /// Which requests meet which fault. The first rule that holds decides; delays of all that hold add up.
@@ -250,7 +254,7 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
     let uri = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
     let index = {
         let mut seen = locked(&shared.seen);
-        seen.push(Seen { method: method.clone(), uri: uri.clone(), status: None });
+        seen.push(Seen { method: method.clone(), uri: uri.clone(), status: None, begun: Instant::now(), answered: None });
         seen.len() - 1
     };
     let (delay, fault) = {
@@ -278,6 +282,7 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
     };
     if let Some(seen) = locked(&shared.seen).get_mut(index) {
         seen.status = Some(response.status().as_u16());
+        seen.answered = Some(Instant::now());
     }
     Ok(response)
 }

@@ -140,7 +140,9 @@ impl<'a> Walk<'a> {
             let text = object::text(event, "/message");
             let secret = text.contains("not found").then(|| message::after(text, "secret ")).flatten();
             let (reason, summary) = match secret {
-                Some(secret) => (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist")),
+                Some(secret) => {
+                    (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist"))
+                }
                 None => (Reason::ContainerConfigError, "the pod cannot be set up on its node".to_owned()),
             };
             return Some(

@@ -23,6 +23,8 @@ pub struct Wait {
     pub events: Option<Api<Event>>,
     pub kind: String,
     pub name: String,
+    /// The object that is meant, when it is known: another one of the same name is not it.
+    pub uid: Option<String>,
     pub switch: Switch,
     /// When the wait gives up.
     pub deadline: Instant,
@@ -115,7 +117,7 @@ impl Wait {
     /// Every variant of [`WaitError`]; refusals of the API server (401, 403, 404) end the wait at once, anything else
     /// it says is tried again until the deadline.
     pub async fn until_ready(&self, request: Option<&str>, mut report: impl FnMut(Sign)) -> Result<String, WaitError> {
-        let mut uid: Option<String> = None;
+        let mut uid = self.uid.clone();
         let mut pending: Option<Pending> = None;
         let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(Sign)| {
             let Some(object) = object else {
@@ -151,15 +153,27 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// Waits until the object, or the one with the given UID, is gone.
+    /// Reports every change until the object is deleted, or the deadline.
+    ///
+    /// # Errors
+    /// [`WaitError::Deleted`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
+    pub async fn observe(&self, mut report: impl FnMut(Sign)) -> Result<(), WaitError> {
+        let judge = |object: Option<&DynamicObject>, _: &mut dyn FnMut(Sign)| match object {
+            None => Some(Err(WaitError::Deleted)),
+            Some(_) => None,
+        };
+        self.watch(judge, &mut report).await
+    }
+
+    /// Waits until the object, or the one with the UID if it is known, is gone.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
-    pub async fn until_gone(&self, uid: Option<&str>, mut report: impl FnMut(Sign)) -> Result<(), WaitError> {
+    pub async fn until_gone(&self, mut report: impl FnMut(Sign)) -> Result<(), WaitError> {
         let mut finalizers: Option<Vec<String>> = None;
         let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(Sign)| {
             let Some(object) = object else { return Some(Ok(())) };
-            if uid.is_some() && object.metadata.uid.as_deref() != uid {
+            if self.uid.is_some() && object.metadata.uid != self.uid {
                 return Some(Ok(()));
             }
             let now = object.metadata.finalizers.clone().unwrap_or_default();
@@ -372,6 +386,7 @@ mod tests {
             events: None,
             kind: "GitRepository".into(),
             name: "ok".into(),
+            uid: None,
             switch: Switch::SpecField,
             deadline: Instant::now() + Duration::from_secs(60),
             absent,
@@ -440,11 +455,36 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn observing_goes_on_when_the_object_is_ready_and_ends_when_it_goes() {
+        let client = client(vec![
+            list(&[repository("t1", "True")]),
+            watched("MODIFIED", repository("t1", "Unknown")),
+            watched("MODIFIED", repository("t1", "True")),
+            watched("DELETED", repository("t1", "True")),
+        ]);
+        let mut signs = vec![];
+        let error = wait(client, Absent::Ends).observe(|s| signs.push(s)).await.unwrap_err();
+        assert!(matches!(error, WaitError::Deleted));
+        assert_eq!(signs.iter().filter(|s| matches!(s, Sign::Condition(_))).count(), 3, "{signs:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_object_deleted_meanwhile_ends_the_wait_for_ready_and_for_gone() {
         let answers = vec![list(&[repository("t1", "True")]), watched("DELETED", repository("t1", "True"))];
         let error = wait(client(answers.clone()), Absent::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Deleted));
-        wait(client(answers), Absent::Ends).until_gone(Some("u"), |_| ()).await.unwrap();
+        wait(client(answers), Absent::Ends).until_gone(|_| ()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_was_known_is_deleted_rather_than_missing() {
+        let another = client(vec![list(&[repository("t2", "True")])]);
+        for gone in [client(vec![list(&[])]), another] {
+            let mut wait = wait(gone, Absent::Ends);
+            wait.uid = Some("earlier".into());
+            let error = wait.until_ready(Some("t2"), |_| ()).await.unwrap_err();
+            assert!(matches!(error, WaitError::Deleted), "{error:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

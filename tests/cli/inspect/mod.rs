@@ -1,6 +1,7 @@
 //! The read side against a dump: every view, every format, every habit that needs no cluster.
 
 mod schemas;
+mod terminal;
 
 use serde_json::Value;
 

@@ -1,0 +1,21 @@
+//! Installations that are disturbed: a request that fails, a process that is killed, a person who presses Ctrl-C.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod interrupts;
+mod matrix;
+mod processes;
+mod requests;
+mod site;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::run_tests([requests::tests(), interrupts::tests()].concat())
+}
+
+/// Says what goes on, when asked to.
+fn progress() -> fn(&str) {
+    if std::env::var_os("FAULTS_VERBOSE").is_some() { |line| eprintln!("{line}") } else { |_| () }
+}

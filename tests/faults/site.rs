@@ -1,0 +1,345 @@
+//! A cluster with one instance, disturbed through a proxy: installed, reconciled, changed, uninstalled and wiped again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use flux_operator::api::FluxInstance;
+use flux_operator::api::well_known::INSTANCE_NAME;
+use flux_operator::cluster::object::ResourceId;
+use flux_operator::cluster::requests::{Propagation, Selector};
+use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
+use flux_operator::distribution::Distribution;
+use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::run::instance_of;
+use flux_operator::reconcile::{self, Options, UninstallOptions};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::support::{self, ControlPlane, FaultProxy, Fallible, eventually};
+
+pub const NAMESPACE: &str = "flux-system";
+/// The name by which the audit log knows whom we disturb.
+pub const USER: &str = "reconciler";
+const SOON: Duration = Duration::from_secs(30);
+
+/// Kinds an installation may leave objects of; all objects of these are compared.
+const KINDS: [(&str, &str, &str); 14] = [
+    ("v1", "Namespace", ""),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", ""),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", ""),
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", ""),
+    ("v1", "ServiceAccount", NAMESPACE),
+    ("v1", "Service", NAMESPACE),
+    ("v1", "ConfigMap", NAMESPACE),
+    ("v1", "Secret", NAMESPACE),
+    ("v1", "ResourceQuota", NAMESPACE),
+    ("v1", "PersistentVolumeClaim", NAMESPACE),
+    ("apps/v1", "Deployment", NAMESPACE),
+    ("networking.k8s.io/v1", "NetworkPolicy", NAMESPACE),
+    ("rbac.authorization.k8s.io/v1", "Role", NAMESPACE),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", NAMESPACE),
+];
+
+/// An API server, a proxy in front of it for whoever is disturbed, and the controllers' part played.
+pub struct Site {
+    pub plane: ControlPlane,
+    pub proxy: FaultProxy,
+    /// Past the proxy.
+    pub direct: Cluster,
+    pub distribution: Distribution,
+    /// While true, Deployments do not become ready.
+    pub hold: watch::Sender<bool>,
+    controllers: AbortHandle,
+    runs: std::sync::atomic::AtomicUsize,
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.controllers.abort();
+    }
+}
+
+pub async fn connected(path: &std::path::Path, request_timeout: Duration) -> Cluster {
+    let mut options = ConnectOptions::new(KubeconfigSource::File(path.to_owned()));
+    options.request_timeout = request_timeout;
+    connect(options).await.expect("the kubeconfig can be used")
+}
+
+impl Site {
+    pub async fn start() -> Fallible<Site> {
+        let plane = ControlPlane::start_with(support::Options::api_server_only(), |_| ()).await?;
+        let harness = plane.admin("harness")?;
+        let direct = connected(harness.path(), SOON).await;
+        let proxy = FaultProxy::start(&plane.admin(USER)?, plane.folder()).await?;
+        let (hold, held) = watch::channel(false);
+        let controllers = tokio::spawn(play_deployments(direct.clone(), held)).abort_handle();
+        let distribution = Distribution::embedded();
+        Ok(Site { plane, proxy, direct, distribution, hold, controllers, runs: Default::default() })
+    }
+
+    /// Returns a client of its own, through the proxy.
+    pub async fn through_proxy(&self, request_timeout: Duration) -> Cluster {
+        connected(self.proxy.kubeconfig().path(), request_timeout).await
+    }
+
+    /// Options of a run by a process of its own: no run knows the lease of the one before as its own.
+    pub fn options(&self) -> Options {
+        let number = self.runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let mut options = Options::in_process(format!("flux-operator-ctl/test_{number}"));
+        if let Some(lease) = &mut options.lease {
+            lease.duration = Duration::from_secs(3);
+            lease.wait = SOON;
+        }
+        options
+    }
+
+    /// Writes the instance as `apply instance` does, and reconciles it.
+    pub async fn apply(&self, cluster: &Cluster, spec: &Value) -> Result<(), String> {
+        reconcile::prepare(cluster, NAMESPACE, &Silent).await.map_err(|error| format!("prepare: {error:?}"))?;
+        let stored = cluster.apply_forced(&instance(spec), "author", false).await.map_err(|error| format!("apply: {error:?}"))?;
+        self.run(cluster, &instance_of(&stored).map_err(|error| error.to_string())?).await
+    }
+
+    /// Reconciles the instance as it is stored.
+    pub async fn reconcile(&self, cluster: &Cluster) -> Result<(), String> {
+        let instance = self.read(cluster).await?.ok_or("the instance is gone")?;
+        self.run(cluster, &instance).await
+    }
+
+    async fn run(&self, cluster: &Cluster, instance: &FluxInstance) -> Result<(), String> {
+        match reconcile::run(cluster, instance, &self.distribution, &self.options(), &Silent).await {
+            Ok(outcome) if outcome.is_ready() => Ok(()),
+            Ok(outcome) => Err(outcome.message),
+            Err(error) => Err(format!("{error:?}")),
+        }
+    }
+
+    pub async fn uninstall(&self, cluster: &Cluster) -> Result<(), String> {
+        let Some(instance) = self.read(cluster).await? else { return Ok(()) };
+        let options = UninstallOptions { lease: self.options().lease, timeout: SOON, ..UninstallOptions::default() };
+        match reconcile::uninstall(cluster, &instance, &options, &Silent).await {
+            Ok(done) if done.is_complete() => Ok(()),
+            Ok(done) => Err(format!("not complete: {:?} {:?} {:?}", done.errors, done.remaining, done.held)),
+            Err(error) => Err(format!("{error:?}")),
+        }
+    }
+
+    async fn read(&self, cluster: &Cluster) -> Result<Option<FluxInstance>, String> {
+        let read = cluster.read(&instance_id()).await.map_err(|error| format!("read: {error:?}"))?;
+        read.map(|object| instance_of(&object).map_err(|error| error.to_string())).transpose()
+    }
+
+    pub async fn annotate(&self, annotations: Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.direct.merge_patch(&instance_id(), None, &patch, "author").await.expect("the instance is there");
+    }
+
+    /// Returns everything an installation consists of, without what differs between any two: what two ways to the same
+    /// end have in common.
+    pub async fn snapshot(&self) -> BTreeMap<String, Value> {
+        eventually("what is deleted to be gone", SOON, || async {
+            let snapshot = self.snapshot_now().await;
+            snapshot.values().all(|object| object["metadata"].get("deletionTimestamp").is_none()).then_some(snapshot)
+        })
+        .await
+        .expect("nothing holds what is deleted")
+    }
+
+    async fn snapshot_now(&self) -> BTreeMap<String, Value> {
+        let mut snapshot = BTreeMap::new();
+        for (api_version, kind, namespace) in KINDS {
+            for object in self.list(api_version, kind, namespace).await {
+                let labels = &object["metadata"]["labels"];
+                let foreign = labels.get("kubernetes.io/bootstrapping").is_some()
+                    || (kind == "Namespace" && object["metadata"]["name"] != NAMESPACE);
+                if !foreign {
+                    snapshot.insert(ResourceId::of(&object).to_string(), comparable(object));
+                }
+            }
+        }
+        if let Ok(Some(instance)) = self.direct.read(&instance_id()).await {
+            snapshot.insert("FluxInstance".into(), comparable_instance(&instance));
+        }
+        snapshot
+    }
+
+    async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Vec<Value> {
+        let resource = self.direct.resource(&id(api_version, kind, "", "")).await.expect("a known kind");
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let list = self.direct.list_all(&resource, namespace, &Selector::default()).await.expect("the harness may list");
+        list.map(|list| list.items).unwrap_or_default()
+    }
+
+    /// Makes the cluster as empty as it was. No controller of namespaces runs here, so its part is played.
+    pub async fn wipe(&self) {
+        self.proxy.clear_rules();
+        self.proxy.cut_connections();
+        if self.direct.read(&instance_id()).await.expect("readable").is_some() {
+            let none = json!({"metadata": {"finalizers": null}});
+            let instance = self.direct.merge_patch(&instance_id(), None, &none, "harness").await.expect("the finalizer can be cleared");
+            self.delete(instance).await;
+        }
+        let mut kinds = vec![("v1", "Event", NAMESPACE), ("coordination.k8s.io/v1", "Lease", NAMESPACE)];
+        kinds.extend(KINDS.into_iter().filter(|(_, kind, _)| *kind != "Namespace"));
+        for (api_version, kind, namespace) in kinds {
+            for object in self.list(api_version, kind, namespace).await {
+                if object["metadata"]["labels"].get("kubernetes.io/bootstrapping").is_none() {
+                    self.delete(object).await;
+                }
+            }
+        }
+        let place = id("v1", "Namespace", "", NAMESPACE);
+        if let Some(object) = self.direct.read(&place).await.expect("readable") {
+            self.delete(object).await;
+            if let Some(mut left) = self.direct.read(&place).await.expect("readable") {
+                left["spec"]["finalizers"] = json!([]);
+                let request = http::Request::put(format!("/api/v1/namespaces/{NAMESPACE}/finalize"))
+                    .header(http::header::CONTENT_TYPE, "application/json")
+                    .body(left.to_string().into_bytes())
+                    .expect("a request");
+                let _: Value = self.direct.client.request(request).await.expect("the namespace can be finalized");
+            }
+        }
+        for (api_version, kind) in [("v1", "Namespace"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")] {
+            let left = || async {
+                let mut left = self.list(api_version, kind, "").await;
+                left.retain(|object| kind != "Namespace" || object["metadata"]["name"] == NAMESPACE);
+                left
+            };
+            let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async { left().await.is_empty().then_some(()) }).await;
+            if let Err(error) = gone {
+                panic!("{error}; left: {:#?}", left().await.iter().map(|object| (&object["metadata"]["name"], &object["status"]["conditions"])).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// Deletes an object; one that changed or went in between is looked at again by whoever waits for it.
+    async fn delete(&self, mut object: Value) {
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        self.direct.delete_exactly(&object, Propagation::Background).await.expect("the harness may delete");
+    }
+}
+
+pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ResourceId {
+    ResourceId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
+}
+
+pub fn instance_id() -> ResourceId {
+    id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME)
+}
+
+pub fn instance(spec: &Value) -> Value {
+    json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": INSTANCE_NAME, "namespace": NAMESPACE}, "spec": spec})
+}
+
+pub fn spec(components: &[&str]) -> Value {
+    json!({"distribution": {"version": "2.9.4", "registry": "ghcr.io/fluxcd"}, "components": components})
+}
+
+/// An object without what the server makes up, and with who owns it instead of when.
+fn comparable(mut object: Value) -> Value {
+    let managers = managers(&object);
+    if let Some(object) = object.as_object_mut() {
+        object.remove("status");
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for made_up in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"] {
+            metadata.remove(made_up);
+        }
+    }
+    if let Some(spec) = object["spec"].as_object_mut() {
+        for given in ["clusterIP", "clusterIPs"] {
+            spec.remove(given);
+        }
+    }
+    object["managers"] = managers;
+    object
+}
+
+fn managers(object: &Value) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    // The API server itself writes into definitions, sooner or later.
+    let entries = entries.filter(|entry| entry.get("subresource").is_none() && entry["manager"] != "kube-apiserver");
+    let mut managers: Vec<String> = entries.map(|entry| format!("{}/{}", entry["manager"], entry["operation"])).collect();
+    managers.sort();
+    json!(managers)
+}
+
+/// The instance with its status, without times and without what earlier failures left in the history.
+fn comparable_instance(instance: &Value) -> Value {
+    let status = &instance["status"];
+    let conditions: BTreeMap<String, Value> = status["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (one["type"].to_string(), json!([one["status"], one["reason"], one["observedGeneration"]])))
+        .collect();
+    let history = status["history"].as_array().cloned().unwrap_or_default();
+    let mut ends: Vec<String> =
+        history.iter().map(|one| format!("{} {}", one["digest"], one["lastReconciledStatus"])).collect();
+    let succeeded: Vec<String> = ends.iter().filter(|end| end.contains("ReconciliationSucceeded")).cloned().collect();
+    let total = ends.len();
+    ends.sort();
+    ends.dedup();
+    json!({
+        "spec": instance["spec"], "finalizers": instance["metadata"]["finalizers"], "conditions": conditions,
+        "inventory": status["inventory"], "components": status["components"],
+        "lastAppliedRevision": status["lastAppliedRevision"], "lastAttemptedRevision": status["lastAttemptedRevision"],
+        "requestHandled": instance["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] == status["lastHandledReconcileAt"],
+        "latestHistory": [history.first().map(|one| &one["digest"]), history.first().map(|one| &one["lastReconciledStatus"])],
+        "successes": succeeded, "doubledHistory": total - ends.len(),
+    })
+}
+
+/// Makes Deployments ready at once, unless held, and lets go of what is deleted in the foreground.
+pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
+    let resource = cluster.resource(&id("apps/v1", "Deployment", "", "")).await.expect("a known kind");
+    loop {
+        let mut deployments = Follower::new(&cluster, resource.clone(), None, Selector::default(), None);
+        let mut paused = *held.borrow_and_update();
+        loop {
+            let objects = tokio::select! {
+                change = deployments.next() => match change {
+                    Ok(Change::All(objects)) => objects,
+                    Ok(Change::Set(object)) => vec![object],
+                    Ok(Change::Gone(_)) => vec![],
+                    Err(_) => break,
+                },
+                changed = held.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    break;
+                }
+            };
+            paused |= *held.borrow();
+            for object in objects {
+                play_deployment(&cluster, &object, paused).await;
+            }
+        }
+    }
+}
+
+pub async fn play_deployment(cluster: &Cluster, object: &Value, paused: bool) {
+    let id = ResourceId::of(object);
+    let metadata = &object["metadata"];
+    if metadata.get("deletionTimestamp").is_some() {
+        let patch = json!({"metadata": {"finalizers": null}});
+        // It may have gone by itself.
+        let _ = cluster.merge_patch(&id, None, &patch, "played-controller").await;
+    } else if !paused && object["status"]["observedGeneration"] != metadata["generation"] {
+        let replicas = object["spec"]["replicas"].as_i64().unwrap_or(1);
+        let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason});
+        let status = json!({
+            "observedGeneration": metadata["generation"], "replicas": replicas, "updatedReplicas": replicas,
+            "readyReplicas": replicas, "availableReplicas": replicas,
+            "conditions": [condition("Available", "MinimumReplicasAvailable"), condition("Progressing", "NewReplicaSetAvailable")],
+        });
+        let _ = cluster.merge_patch(&id, Some("status"), &json!({"status": status}), "played-controller").await;
+    }
+}
