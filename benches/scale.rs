@@ -413,8 +413,7 @@ fn owned() -> Value {
 
 async fn create_source(client: &Client, namespace: String, number: usize) -> Fallible<()> {
     let name = format!("repo-{number:05}");
-    let labels =
-        if namespace == "flux-system" { owned() } else { json!({"team": format!("team-{}", number % 7)}) };
+    let labels = if namespace == "flux-system" { owned() } else { json!({"team": format!("team-{}", number % 7)}) };
     let object = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},

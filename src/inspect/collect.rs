@@ -374,7 +374,7 @@ struct NameRow {
     cells: Vec<Value>,
 }
 
-/// The names of one kind, for completion: one page, as a table without objects, which is a tenth of their metadata
+/// The names of one kind, for completion: one page, as a table without objects, which is a fifth of their metadata
 /// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
 ///
 /// # Errors

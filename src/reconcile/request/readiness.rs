@@ -216,7 +216,9 @@ mod tests {
 
     #[test]
     fn waiting_for_another_object_goes_on_unless_it_is_the_answer_to_a_request() {
-        for (reason, message) in [("DependencyNotReady", "m"), ("ArtifactFailed", "Source artifact not found, retrying in 30s")] {
+        for (reason, message) in
+            [("DependencyNotReady", "m"), ("ArtifactFailed", "Source artifact not found, retrying in 30s")]
+        {
             let mut condition = ready("False", reason, 2);
             condition["message"] = message.into();
             let object = object("t", "t", condition);
