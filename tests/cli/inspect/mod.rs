@@ -249,7 +249,7 @@ FluxInstance/flux-system/flux
 └── sync (1)
     └── Kustomization/flux-system/flux-system
         ├── Deployment/apps/web  InProgress: Replicas: 0/2
-        └── Kustomization/apps/web  InProgress: no [31mred[0m text here
+        └── Kustomization/apps/web  Failed: no [31mred[0m text here
 ";
     assert_eq!(text, expected);
     let compact = read(&["tree", "ks", "flux-system", "-n", "flux-system", "--compact"]).exits(0).stdout;
