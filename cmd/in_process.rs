@@ -225,11 +225,11 @@ pub fn called(error: ClusterError) -> ReconcileError {
 }
 
 /// The instance as the API server stored it.
-pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, ReconcileError> {
+pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, CallError> {
     serde_json::from_value(object).map_err(|error| {
         let reason = Reason::Other(error.to_string());
-        let reference = target.reference();
-        called(ClusterError::new(format!("understand {reference}"), Endpoint::default(), reason))
+        let attempted = format!("understand {}", target.reference());
+        CallError { explained: Box::new(ClusterError::new(attempted, Endpoint::default(), reason)), status: None }
     })
 }
 

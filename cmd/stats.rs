@@ -52,7 +52,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
                     let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
                     let scope = Scope { namespace: namespace.clone(), selector: None };
-                    let counted = collect::pages::<flux_operator::cluster::ClusterError>(
+                    let counted = collect::pages::<Box<flux_operator::cluster::ClusterError>>(
                         cluster,
                         &kinds,
                         &scope,

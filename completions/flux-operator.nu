@@ -2075,6 +2075,7 @@ module completions {
   # Wait until a FluxInstance is ready
   export extern "flux-operator wait instance" [
     --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2114,6 +2115,7 @@ module completions {
   # Wait until Flux resources are ready
   export extern "flux-operator wait resource" [
     --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config

@@ -52,7 +52,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
 
 async fn live(session: &Session<'_>, target: &Target) -> Result<FluxInstance, ReconcileError> {
     let found = session.cluster.get(&target.kind.resource_type(), Some(&target.namespace), &target.name).await;
-    in_process::stored(found.map_err(called)?, target)
+    Ok(in_process::stored(found.map_err(called)?, target)?)
 }
 
 /// Applies the instance of the plan, if the one in the cluster is still what the plan was made from.

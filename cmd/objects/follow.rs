@@ -10,10 +10,10 @@ use flux_operator::reconcile::request::{Absent, Last, Rollout, Sign, Wait, WaitE
 use futures::future::join_all;
 use kube::core::DynamicObject;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::args::{DryRun, reports};
-use super::session::instance_kind;
+use super::session::{HINT_LIMIT, instance_kind};
 use super::{Act, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
@@ -117,6 +117,9 @@ pub async fn request_and_follow(
             }),
         }
     }
+    if wait && let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
+        hint_at_nobody(session, &instance.target).await;
+    }
     if wait
         && !followed.is_empty()
         && let Err(error) = until_ready(session, &followed, mode).await
@@ -124,6 +127,17 @@ pub async fn request_and_follow(
         failed.push(error);
     }
     all_or_error(session, failed, targets.len(), act.goal())
+}
+
+/// Says at once, rather than when the time is up, that no operator will answer.
+async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
+    let limit = HINT_LIMIT.min(session.deadline.left());
+    if let Ok(Ok(attention)) = timeout(limit, session.attention(target)).await
+        && attention.is_nobody()
+    {
+        let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+        session.shell.hint(&format!("{attention}; the reconciliation can be run from here: `{here}`"));
+    }
 }
 
 /// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).

@@ -23,7 +23,7 @@ use crate::shell::{CliError, Exit, Shell, suggest};
 /// Deadline of a command that waits, unless `--timeout` says otherwise.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A hint is worth no longer wait than this.
-const HINT_LIMIT: Duration = Duration::from_secs(2);
+pub const HINT_LIMIT: Duration = Duration::from_secs(2);
 /// Objects of one page of a list.
 const PAGE: u32 = 500;
 

@@ -21,7 +21,7 @@ pub mod table;
 pub mod usage;
 
 pub use error::{CliError, Exit};
-pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
+pub use global_args::{Color, GlobalArgs, SecretArg};
 pub use interrupt::{Interruption, interrupted};
 
 /// The terminal a command talks to, and the flags every command knows.
@@ -61,10 +61,6 @@ impl Shell {
         self.stderr_terminal
     }
 
-    /// Whether colour may be used on stderr.
-    pub fn color(&self) -> bool {
-        self.color
-    }
 
     /// Whether colour may be used on stdout.
     pub fn stdout_color(&self) -> bool {

@@ -13,7 +13,7 @@ const GAP: usize = 3;
 /// A message is not cut below this before other texts are.
 const LEAST_MESSAGE: usize = 12;
 /// Other texts are not cut below this.
-const LEAST_TEXT: usize = 8;
+const LEAST_TEXT: usize = 7;
 
 /// How tables are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +30,14 @@ pub struct TableWriter {
     style: TableStyle,
     headers: Vec<String>,
     widths: Vec<usize>,
+    gap: usize,
     started: bool,
 }
 
 impl TableWriter {
     pub fn new(headers: Vec<String>, style: TableStyle) -> Self {
         let widths = vec![0; headers.len()];
-        TableWriter { style, headers, widths, started: false }
+        TableWriter { style, headers, widths, gap: GAP, started: false }
     }
 
     /// The lines of one page, with the heading before the first.
@@ -46,7 +47,17 @@ impl TableWriter {
         let mut texts: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|cell| clean(&cell.full(self.style.now))).collect()).collect();
         if let Some(width) = self.style.width {
-            fit(&mut texts, rows, if self.style.headers { &self.headers } else { &[] }, width);
+            let headers: &[String] = if self.style.headers { &self.headers } else { &[] };
+            // Names are cut only when narrower gaps do not help either.
+            for (gap, cut_names) in [(GAP, false), (2, false), (2, true), (1, true)] {
+                let mut fitted = texts.clone();
+                let fits = fit(&mut fitted, rows, headers, width, gap, cut_names);
+                if fits || gap == 1 {
+                    texts = fitted;
+                    self.gap = self.gap.min(gap);
+                    break;
+                }
+            }
         }
         for (index, least) in self.widths.iter_mut().enumerate() {
             let cells = texts.iter().filter_map(|row| row.get(index)).map(|text| text.width());
@@ -79,10 +90,10 @@ impl TableWriter {
                 }
             }));
         }
-        let gap = u16::try_from(GAP).unwrap_or(1);
+        let gap = u16::try_from(self.gap).unwrap_or(1);
         for (index, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, gap));
-            let width = self.widths.get(index).copied().unwrap_or(0).saturating_add(GAP);
+            let width = self.widths.get(index).copied().unwrap_or(0).saturating_add(self.gap);
             let width = Width::Fixed(u16::try_from(width).unwrap_or(u16::MAX));
             column.set_constraint(ColumnConstraint::LowerBoundary(width));
         }
@@ -93,15 +104,6 @@ impl TableWriter {
         }
         text
     }
-}
-
-/// Draws rows of plain texts whole, below their headings if there are any.
-pub fn render(headings: Option<&[&str]>, rows: Vec<Vec<String>>) -> String {
-    let style = TableStyle { width: None, headers: headings.is_some(), color: false, now: Timestamp::UNIX_EPOCH };
-    let columns = headings.map_or_else(|| rows.first().map_or(0, Vec::len), <[&str]>::len);
-    let headers = (0..columns).map(|i| headings.and_then(|h| h.get(i)).copied().unwrap_or_default().to_owned());
-    let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect();
-    TableWriter::new(headers.collect(), style).page(&rows)
 }
 
 /// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
@@ -180,7 +182,15 @@ enum ColumnKind {
     Message,
 }
 
-fn fit(texts: &mut [Vec<String>], rows: &[Vec<Cell>], headers: &[String], width: usize) {
+/// Shortens what may be shortened until the rows fit; says whether they do.
+fn fit(
+    texts: &mut [Vec<String>],
+    rows: &[Vec<Cell>],
+    headers: &[String],
+    width: usize,
+    gap: usize,
+    cut_names: bool,
+) -> bool {
     let columns = rows.first().map_or(0, Vec::len);
     let kinds: Vec<ColumnKind> = (0..columns)
         .map(|index| {
@@ -205,11 +215,11 @@ fn fit(texts: &mut [Vec<String>], rows: &[Vec<Cell>], headers: &[String], width:
             .collect()
     };
     let excess = |texts: &[Vec<String>]| {
-        let total: usize = widths(texts).iter().sum::<usize>() + GAP * columns.saturating_sub(1);
+        let total: usize = widths(texts).iter().sum::<usize>() + gap * columns.saturating_sub(1);
         total.saturating_sub(width)
     };
     if excess(texts) == 0 {
-        return;
+        return true;
     }
     let of_kind = |wanted: ColumnKind| kinds.iter().enumerate().filter(move |(_, k)| **k == wanted).map(|(i, _)| i);
     for index in of_kind(ColumnKind::Revision) {
@@ -235,6 +245,9 @@ fn fit(texts: &mut [Vec<String>], rows: &[Vec<Cell>], headers: &[String], width:
             each(texts, index, |text| cut(text, now.saturating_sub(over).max(LEAST_MESSAGE.min(now))));
         }
     }
+    if !cut_names {
+        return excess(texts) == 0;
+    }
     // Only names and other words are left: the widest column gives first.
     for _ in 0..columns {
         let over = excess(texts);
@@ -254,6 +267,7 @@ fn fit(texts: &mut [Vec<String>], rows: &[Vec<Cell>], headers: &[String], width:
             each(texts, index, |text| cut(text, now.saturating_sub(over)));
         }
     }
+    excess(texts) == 0
 }
 
 fn each(texts: &mut [Vec<String>], index: usize, change: impl Fn(&str) -> String) {

@@ -362,7 +362,20 @@ async fn page(
     }
 }
 
-/// The names of one kind, for completion: metadata only, one page.
+/// The part of a server-side table that names objects: the first cell of a row is the name, for every kind.
+#[derive(Deserialize)]
+struct NameTable {
+    #[serde(default)]
+    rows: Vec<NameRow>,
+}
+
+#[derive(Deserialize)]
+struct NameRow {
+    cells: Vec<Value>,
+}
+
+/// The names of one kind, for completion: one page, as a table without objects, which is a tenth of their metadata
+/// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
 ///
 /// # Errors
 /// As for any list.
@@ -373,11 +386,13 @@ pub async fn names(
 ) -> Result<Vec<String>, ClusterError> {
     let resource_name = resource.resource_name();
     let failed = |e| cluster.explain(e, format!("list {resource_name}"), None);
-    let request = http::Request::get(format!("{}?limit=5000", resource.path(namespace, None)))
-        .header(http::header::ACCEPT, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+    let path = resource.path(namespace, None);
+    let request = http::Request::get(format!("{path}?limit=5000&includeObject=None"))
+        .header(http::header::ACCEPT, "application/json;as=Table;g=meta.k8s.io;v=v1")
         .body(vec![])
         .map_err(|e| failed(kube::Error::HttpError(e)))?;
     let text = cluster.client.request_text(request).await.map_err(failed)?;
-    let page: Page = serde_json::from_str(&text).map_err(|e| failed(kube::Error::SerdeError(e)))?;
-    Ok(page.items.into_iter().map(|item| item.metadata.name).collect())
+    let table: NameTable = serde_json::from_str(&text).map_err(|e| failed(kube::Error::SerdeError(e)))?;
+    let name = |row: NameRow| row.cells.first().and_then(Value::as_str).map(str::to_owned);
+    Ok(table.rows.into_iter().filter_map(name).collect())
 }

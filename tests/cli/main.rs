@@ -10,5 +10,6 @@ mod explain;
 mod habits;
 mod inspect;
 mod install;
+mod requests;
 mod support;
 mod usage;

@@ -52,6 +52,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
     run.stderr_has(&format!(
         "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
     ))
+    .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process")
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
     .stderr_has("caused by: still waiting: the request is not handled yet")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")

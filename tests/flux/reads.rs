@@ -134,7 +134,8 @@ async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
     assert!(!one.stdout.contains("GitRepository/app"), "{}", one.stdout);
     // The source of a Kustomization explains it, so its events are among them; another's are not.
     let json = has("events ks/app -o json", &["ReconciliationSucceeded", "NewArtifact"]).await.json();
-    let text = |item: &Value, pointer: &str| item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |item: &Value, pointer: &str| item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let events: Vec<_> = json["items"].as_array().expect("items").iter().collect();
     let mut objects: Vec<_> = events
         .iter()

@@ -18,6 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_list_is_fetched_in_pages_and_shown_in_order,
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
+        a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
         denied_kinds_are_named_and_end_with_5_when_nothing_is_left,
         a_server_that_stays_silent_is_given_up_in_time,
         live_names_complete_and_a_silent_server_completes_nothing,
@@ -145,6 +146,34 @@ async fn a_watched_list_appends_what_changes(cluster: TestCluster) {
     assert_eq!(whole.matches("/first\n").count(), 1, "an unchanged row is not repeated: {whole}");
 }
 
+async fn a_terminal_is_redrawn_and_an_interrupt_ends_with_130(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("first", "a")]).await;
+    let command = cluster.command();
+    let binary = command.get_program().to_string_lossy().into_owned();
+    let script = format!("trap : INT; stty cols 80 rows 24; {binary} get resources gitrepo -w; echo \"rc=$?\"");
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color");
+    shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let work = tokio::task::spawn_blocking(move || {
+        let mut session = rexpect::session::spawn_command(shell, Some(20_000)).expect("a terminal");
+        session.exp_string("first").expect("the first list");
+        session
+    });
+    let mut session = work.await.expect("joined");
+    cluster.apply(&[git("second", "a")]).await;
+    let work = tokio::task::spawn_blocking(move || {
+        // The whole list again, from the top of the screen.
+        session.exp_string("\u{1b}[H").expect("the screen is drawn again");
+        session.exp_string("first").expect("the old row");
+        session.exp_string("second").expect("the new row");
+        session.send_control('c').expect("sent");
+        session.exp_string("rc=").expect("the end");
+        session.read_line().expect("a code").trim().to_owned()
+    });
+    assert_eq!(work.await.expect("joined"), "130");
+}
+
 async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("seen", "a")]).await;
@@ -196,6 +225,9 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
     let ask = |words: &'static [&'static str]| complete(path, cluster.folder(), words);
     assert_eq!(ask(&["flux-operator", "get", "instance", "fl"]).await.0, ["flux"]);
     assert_eq!(ask(&["flux-operator", "trace", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    let mark = cluster.mark().await;
+    assert_eq!(ask(&["flux-operator", "get", "resources", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    assert_eq!(cluster.requests_since(mark).await.len(), 1);
     assert!(ask(&["flux-operator", "get", "resources", "--kind", "Git"]).await.0.contains(&"GitRepository".to_owned()));
     assert_eq!(ask(&["flux-operator", "-n", "default", "get", "instance", "fl"]).await.0, Vec::<String>::new());
     let proxy = cluster.proxy().await;
