@@ -61,7 +61,6 @@ impl Shell {
         self.stderr_terminal
     }
 
-
     /// Whether colour may be used on stdout.
     pub fn stdout_color(&self) -> bool {
         self.global.color.enabled(self.stdout_terminal)

@@ -55,7 +55,8 @@ async fn follow(
     mode: ProgressMode,
 ) -> Result<Exit, CliError> {
     let absent = if args.until == For::Create { Absent::Awaited } else { Absent::Ends };
-    let followed: Vec<_> = targets.into_iter().map(|target| Followed { target, request: None, absent, uid: None }).collect();
+    let followed: Vec<_> =
+        targets.into_iter().map(|target| Followed { target, request: None, absent, uid: None }).collect();
     session.shell.interruption().set("nothing was changed; the objects go on without this wait", None);
     if args.until == For::Delete {
         for one in &followed {

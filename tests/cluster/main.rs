@@ -3,8 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod api;
 mod access;
+mod api;
 mod canary;
 mod harness;
 mod program;
@@ -16,12 +16,6 @@ fn main() -> ExitCode {
     if let Some(exit) = harness::run_as_child() {
         return exit;
     }
-    let tests = [
-        access::tests(),
-        api::tests(),
-        canary::tests(),
-        harness::tests(),
-        secrets::tests(),
-    ];
+    let tests = [access::tests(), api::tests(), canary::tests(), harness::tests(), secrets::tests()];
     support::run_tests(tests.concat())
 }

@@ -14,6 +14,7 @@ mod waiting;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()].concat();
+    let tests =
+        [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()].concat();
     support::run_tests(tests)
 }

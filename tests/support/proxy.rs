@@ -254,7 +254,13 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
     let uri = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
     let index = {
         let mut seen = locked(&shared.seen);
-        seen.push(Seen { method: method.clone(), uri: uri.clone(), status: None, begun: Instant::now(), answered: None });
+        seen.push(Seen {
+            method: method.clone(),
+            uri: uri.clone(),
+            status: None,
+            begun: Instant::now(),
+            answered: None,
+        });
         seen.len() - 1
     };
     let (delay, fault) = {
