@@ -42,8 +42,13 @@ fn main() -> Fallible<()> {
 
 fn spec(wait: bool) -> Value {
     let components = [
-        "source-controller", "kustomize-controller", "helm-controller", "notification-controller",
-        "image-reflector-controller", "image-automation-controller", "source-watcher",
+        "source-controller",
+        "kustomize-controller",
+        "helm-controller",
+        "notification-controller",
+        "image-reflector-controller",
+        "image-automation-controller",
+        "source-watcher",
     ];
     let mut spec = site::spec(&components);
     spec["wait"] = json!(wait);
@@ -54,7 +59,10 @@ async fn measure() -> Fallible<()> {
     let site = Site::start().await?;
     println!("{:<58} {:>9} {:>9} {:>8} {:>8}", "", "ours", "kubectl", "ratio", "goal");
     let far = distant(&site).await?;
-    for (what, ours, theirs, goal) in [("first install", &far.install, &far.kubectl_install, 4.0), ("steady state", &far.steady, &far.kubectl_steady, 6.0)] {
+    for (what, ours, theirs, goal) in [
+        ("first install", &far.install, &far.kubectl_install, 4.0),
+        ("steady state", &far.steady, &far.kubectl_steady, 6.0),
+    ] {
         let (ours, theirs) = (median(ours), median(theirs));
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         let met = if ratio <= 1.0 / goal { "met" } else { "MISSED" };
@@ -196,13 +204,20 @@ async fn near(site: &Site) -> Fallible<()> {
     println!("steady state on loopback, with the connections' handshakes: {:.1?} (goal: under 100 ms)", median(&times));
     let all = site.plane.audit().since(mark).await?.by_user(USER);
     let requests = all.only(|request| request.verb != "watch");
-    println!("requests of a steady run: {} (goal: at most 20), of them writes: {:?}", requests.len(), requests.writes().table());
+    println!(
+        "requests of a steady run: {} (goal: at most 20), of them writes: {:?}",
+        requests.len(),
+        requests.writes().table()
+    );
 
     let mut latencies = vec![];
     for _ in 0..ROUNDS {
         latencies.push(ready_latency(site, &kubeconfig_path(&kubeconfig)).await?);
     }
-    println!("from the last Deployment's readiness to Ready in the status: {:.1?} (goal: under 200 ms)", median(&latencies));
+    println!(
+        "from the last Deployment's readiness to Ready in the status: {:.1?} (goal: under 200 ms)",
+        median(&latencies)
+    );
     Ok(())
 }
 
@@ -238,7 +253,13 @@ async fn ready_latency(site: &Site, kubeconfig: &Path) -> Fallible<Duration> {
                 Change::Set(object) => vec![object],
                 Change::Gone(_) => vec![],
             };
-            let ready = |object: &Value| object["status"]["conditions"].as_array().into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True");
+            let ready = |object: &Value| {
+                object["status"]["conditions"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|one| one["type"] == "Ready" && one["status"] == "True")
+            };
             if objects.iter().any(ready) {
                 return Fallible::Ok(begun.elapsed());
             }

@@ -28,7 +28,8 @@ async fn main() -> Fallible<ExitCode> {
         eprintln!("error: cannot start a control plane: it {reason}");
         return Ok(ExitCode::FAILURE);
     }
-    let progress: fn(&str) = if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
+    let progress: fn(&str) =
+        if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
     let report = matrix::run(Extent::Full, WORKERS, progress).await?;
     println!("requests failed; in brackets how many of these the same run got over, the others the next one");
     print!("{:<18}", "");
@@ -43,7 +44,11 @@ async fn main() -> Fallible<ExitCode> {
         println!();
     }
     let met: usize = report.met.values().map(|(met, _)| met).sum();
-    println!("{met} faults met, {} requests did not come again, {} failures", report.unmet.len(), report.failures.len());
+    println!(
+        "{met} faults met, {} requests did not come again, {} failures",
+        report.unmet.len(),
+        report.failures.len()
+    );
     report.unmet.iter().for_each(|unmet| println!("not met: {unmet}"));
     report.failures.iter().for_each(|failure| println!("\n{failure}"));
 

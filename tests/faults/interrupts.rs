@@ -27,11 +27,31 @@ async fn a_process_killed_at_any_moment_leaves_what_the_next_one_completes(_: Te
 /// Where a person gets impatient: the work, the method and a part of the path of the request that hangs, and words of the
 /// answer.
 const STAGES: [(Work, &str, &str, &str); 9] = [
-    (Work::Install, "PATCH", "/namespaces/flux-system?fieldManager=flux-operator&force=true", "1 object was changed, the run ended while applying"),
+    (
+        Work::Install,
+        "PATCH",
+        "/namespaces/flux-system?fieldManager=flux-operator&force=true",
+        "1 object was changed, the run ended while applying",
+    ),
     (Work::Install, "POST", "/leases?", "taking the lease"),
-    (Work::Install, "PATCH", "/deployments/source-controller?fieldManager=flux-operator&force=true&dryRun", "detecting drift"),
-    (Work::Install, "PATCH", "/customresourcedefinitions/buckets.source.toolkit.fluxcd.io?fieldManager=flux-operator&force=true", "applying custom resource definitions"),
-    (Work::Install, "PATCH", "/deployments/source-controller?fieldManager=flux-operator&force=true", "applying objects"),
+    (
+        Work::Install,
+        "PATCH",
+        "/deployments/source-controller?fieldManager=flux-operator&force=true&dryRun",
+        "detecting drift",
+    ),
+    (
+        Work::Install,
+        "PATCH",
+        "/customresourcedefinitions/buckets.source.toolkit.fluxcd.io?fieldManager=flux-operator&force=true",
+        "applying custom resource definitions",
+    ),
+    (
+        Work::Install,
+        "PATCH",
+        "/deployments/source-controller?fieldManager=flux-operator&force=true",
+        "applying objects",
+    ),
     (Work::Change, "DELETE", "/deployments/kustomize-controller", "pruning objects"),
     (Work::Uninstall, "DELETE", "/deployments/source-controller", "deleting the controllers"),
     (Work::Uninstall, "DELETE", "/services/source-controller", "deleting objects"),
@@ -50,17 +70,25 @@ async fn ctrl_c_in_any_stage_says_what_was_done_and_the_next_run_completes_it(_:
         workshop.site.proxy.add_rule(FaultRule::every(Fault::Hang).method(method).uri(hangs));
         let child = workshop.start(work, "--request-timeout 2s").expect("the binary starts");
         let pid = child.id();
-        eventually(part, Duration::from_secs(30), || async { (workshop.site.proxy.count(method, hangs) > before).then_some(()) })
-            .await
-            .expect("the request comes");
+        eventually(part, Duration::from_secs(30), || async {
+            (workshop.site.proxy.count(method, hangs) > before).then_some(())
+        })
+        .await
+        .expect("the request comes");
         Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill is there");
         let output = ended(child).await.expect("the process ends");
         let text = said(&output);
         let next = workshop.complete_and_compare(work).await;
-        crate::progress()(&format!("{work:?}, {method} {part}: {:?}\n{text}\nnext run: {next:?}", output.status.code()));
+        crate::progress()(&format!(
+            "{work:?}, {method} {part}: {:?}\n{text}\nnext run: {next:?}",
+            output.status.code()
+        ));
         let told = text.contains("interrupted: ") && text.contains("hint: ") && text.contains(words);
         if output.status.code() != Some(130) || !told || next.is_err() {
-            failures.push(format!("{work:?}, {method} {part}: {}, wanted {words:?}\n{text}\nnext run: {next:?}", output.status));
+            failures.push(format!(
+                "{work:?}, {method} {part}: {}, wanted {words:?}\n{text}\nnext run: {next:?}",
+                output.status
+            ));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

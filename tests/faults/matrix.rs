@@ -145,7 +145,9 @@ pub async fn run(extent: Extent, workers: usize, progress: fn(&str)) -> Fallible
                 let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
                 targets.iter().zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
             }
-            Extent::Full => Kind::ALL.iter().flat_map(|kind| targets.iter().map(|target| trial(target, *kind))).collect(),
+            Extent::Full => {
+                Kind::ALL.iter().flat_map(|kind| targets.iter().map(|target| trial(target, *kind))).collect()
+            }
         };
         queues.insert(*phase, trials);
     }
@@ -201,7 +203,14 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
     let first = act(site, phase).await;
     let met = trial.is_some_and(|trial| {
         let requests = site.proxy.requests();
-        let alike = |target: &Target| requests.get(seen..).unwrap_or_default().iter().filter(|one| one.method == target.method && path_of(&one.uri) == target.path).count();
+        let alike = |target: &Target| {
+            requests
+                .get(seen..)
+                .unwrap_or_default()
+                .iter()
+                .filter(|one| one.method == target.method && path_of(&one.uri) == target.path)
+                .count()
+        };
         alike(&trial.target) >= trial.target.nth
     });
     seen = site.proxy.requests().len();
@@ -214,7 +223,9 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
     let end = site.snapshot().await;
     trouble.extend(differences(work.reference.ends.get(&phase), &end));
     let named = trial.map_or_else(|| "undisturbed".to_owned(), ToString::to_string);
-    if trouble.is_empty() && let Some(trial) = trial {
+    if trouble.is_empty()
+        && let Some(trial) = trial
+    {
         if met {
             let mut report = locked(&work.report);
             let (count, at_once) = report.met.entry((phase, trial.kind)).or_default();
@@ -227,10 +238,24 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
             locked(&work.report).unmet.push(format!("{phase:?}: {named}"));
         }
     }
-    (work.progress)(&format!("{phase:?}: {named}: {}", first.as_ref().err().map_or("done at once", |error| error.as_str())));
+    (work.progress)(&format!(
+        "{phase:?}: {named}: {}",
+        first.as_ref().err().map_or("done at once", |error| error.as_str())
+    ));
     if !trouble.is_empty() {
-        let requests: Vec<String> = site.proxy.requests().get(seen..).unwrap_or_default().iter().map(|one| format!("{} {} {:?}", one.method, one.uri, one.status)).collect();
-        let text = format!("{phase:?}: {named}\n  first run: {first:?}\n  {}\n  second run's requests:\n    {}", trouble.join("\n  "), requests.join("\n    "));
+        let requests: Vec<String> = site
+            .proxy
+            .requests()
+            .get(seen..)
+            .unwrap_or_default()
+            .iter()
+            .map(|one| format!("{} {} {:?}", one.method, one.uri, one.status))
+            .collect();
+        let text = format!(
+            "{phase:?}: {named}\n  first run: {first:?}\n  {}\n  second run's requests:\n    {}",
+            trouble.join("\n  "),
+            requests.join("\n    ")
+        );
         (work.progress)(&text);
         locked(&work.report).failures.push(text);
     }
@@ -292,7 +317,8 @@ async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
     }
     let mut targets: BTreeMap<Phase, Vec<Target>> = BTreeMap::new();
     for (key, count) in counted.first().into_iter().flatten() {
-        let always = counted.iter().map(|counts| counts.get(key).copied().unwrap_or_default()).min().unwrap_or_default();
+        let always =
+            counted.iter().map(|counts| counts.get(key).copied().unwrap_or_default()).min().unwrap_or_default();
         let (phase, method, path) = key;
         let alike = (1..=always.min(*count)).map(|nth| Target { method: method.clone(), path: path.clone(), nth });
         targets.entry(*phase).or_default().extend(alike);
@@ -303,7 +329,8 @@ async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
 /// Path and query without what differs between two lives.
 fn path_of(uri: &str) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
-    let query: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("resourceVersion=")).collect();
+    let query: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("resourceVersion=")).collect();
     format!("{path}?{}", query.join("&"))
 }
 
@@ -314,11 +341,15 @@ pub fn differences(expected: Option<&BTreeMap<String, Value>>, end: &BTreeMap<St
     for (object, value) in expected {
         match end.get(object) {
             None => differences.push(format!("{object} is lost")),
-            Some(now) if now != value => differences.push(format!("{object} differs: {}", different("", value, now).join(", "))),
+            Some(now) if now != value => {
+                differences.push(format!("{object} differs: {}", different("", value, now).join(", ")))
+            }
             Some(_) => {}
         }
     }
-    differences.extend(end.keys().filter(|object| !expected.contains_key(*object)).map(|object| format!("{object} is too much")));
+    differences.extend(
+        end.keys().filter(|object| !expected.contains_key(*object)).map(|object| format!("{object} is too much")),
+    );
     differences
 }
 

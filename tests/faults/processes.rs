@@ -88,7 +88,11 @@ impl Workshop {
 
     pub fn start(&self, work: Work, more: &str) -> Fallible<Child> {
         let mut command = Command::new(&self.binary);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TZ", "UTC").env("NO_COLOR", "1");
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TZ", "UTC")
+            .env("NO_COLOR", "1");
         command.env("HOME", self.folder.path()).env("KUBECONFIG", self.site.proxy.kubeconfig().path());
         command.current_dir(self.folder.path()).args(work.arguments().split_whitespace()).args(more.split_whitespace());
         Ok(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
@@ -97,13 +101,22 @@ impl Workshop {
     /// Does the work to its end.
     pub async fn complete(&self, work: Work) -> Fallible<()> {
         let output = ended(self.start(work, "")?).await?;
-        if output.status.success() { Ok(()) } else { Err(format!("{work:?}: {}: {}", output.status, said(&output)).into()) }
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{work:?}: {}: {}", output.status, said(&output)).into())
+        }
     }
 
     /// Does work that was cut short, and compares what comes of it.
     pub async fn complete_and_compare(&self, work: Work) -> Result<(), String> {
         self.site.proxy.clear_rules();
-        let output = self.start(work, "").map(ended).map_err(|error| error.to_string())?.await.map_err(|error| error.to_string())?;
+        let output = self
+            .start(work, "")
+            .map(ended)
+            .map_err(|error| error.to_string())?
+            .await
+            .map_err(|error| error.to_string())?;
         // An uninstall that was cut off after its last step has nothing left to find.
         let nothing_left = work == Work::Uninstall && output.status.code() == Some(3);
         if !output.status.success() && !nothing_left {
@@ -145,7 +158,13 @@ pub fn said(output: &Output) -> String {
 ///
 /// # Errors
 /// A cluster does not start, or undisturbed work fails.
-pub async fn killed(binary: &Path, moments: usize, seed: u64, workers: usize, progress: fn(&str)) -> Fallible<Vec<String>> {
+pub async fn killed(
+    binary: &Path,
+    moments: usize,
+    seed: u64,
+    workers: usize,
+    progress: fn(&str),
+) -> Fallible<Vec<String>> {
     let mut tasks = tokio::task::JoinSet::new();
     for worker in 0..workers {
         let binary = binary.to_owned();
@@ -157,7 +176,8 @@ pub async fn killed(binary: &Path, moments: usize, seed: u64, workers: usize, pr
                 let number = 1 + picked(seed, moment) % workshop.requests(work);
                 workshop.lead_up_to(work).await?;
                 let result = workshop.kill_after(work, number).await;
-                let what = format!("moment {moment}: {work:?} killed at request {number} of {}", workshop.requests(work));
+                let what =
+                    format!("moment {moment}: {work:?} killed at request {number} of {}", workshop.requests(work));
                 progress(&format!("{what}: {result:?}"));
                 failures.extend(result.err().map(|error| format!("{what}: {error}")));
             }

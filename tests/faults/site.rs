@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::support::{self, ControlPlane, FaultProxy, Fallible, eventually};
+use crate::support::{self, ControlPlane, Fallible, FaultProxy, eventually};
 
 pub const NAMESPACE: &str = "flux-system";
 /// The name by which the audit log knows whom we disturb.
@@ -98,7 +98,10 @@ impl Site {
     /// Writes the instance as `apply instance` does, and reconciles it.
     pub async fn apply(&self, cluster: &Cluster, spec: &Value) -> Result<(), String> {
         reconcile::prepare(cluster, NAMESPACE, &Silent).await.map_err(|error| format!("prepare: {error:?}"))?;
-        let stored = cluster.apply_forced(&instance(spec), "author", false).await.map_err(|error| format!("apply: {error:?}"))?;
+        let stored = cluster
+            .apply_forced(&instance(spec), "author", false)
+            .await
+            .map_err(|error| format!("apply: {error:?}"))?;
         self.run(cluster, &instance_of(&stored).map_err(|error| error.to_string())?).await
     }
 
@@ -168,7 +171,8 @@ impl Site {
     async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Vec<Value> {
         let resource = self.direct.resource(&id(api_version, kind, "", "")).await.expect("a known kind");
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
-        let list = self.direct.list_all(&resource, namespace, &Selector::default()).await.expect("the harness may list");
+        let list =
+            self.direct.list_all(&resource, namespace, &Selector::default()).await.expect("the harness may list");
         list.map(|list| list.items).unwrap_or_default()
     }
 
@@ -178,7 +182,11 @@ impl Site {
         self.proxy.cut_connections();
         if self.direct.read(&instance_id()).await.expect("readable").is_some() {
             let none = json!({"metadata": {"finalizers": null}});
-            let instance = self.direct.merge_patch(&instance_id(), None, &none, "harness").await.expect("the finalizer can be cleared");
+            let instance = self
+                .direct
+                .merge_patch(&instance_id(), None, &none, "harness")
+                .await
+                .expect("the finalizer can be cleared");
             self.delete(instance).await;
         }
         let mut kinds = vec![("v1", "Event", NAMESPACE), ("coordination.k8s.io/v1", "Lease", NAMESPACE)];
@@ -208,9 +216,28 @@ impl Site {
                 left.retain(|object| kind != "Namespace" || object["metadata"]["name"] == NAMESPACE);
                 left
             };
-            let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async { left().await.is_empty().then_some(()) }).await;
+            let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async {
+                let left = left().await;
+                // The API server gives up on the objects of a kind it only just began to serve; any change to the definition
+                // makes it try again.
+                for object in
+                    left.iter().filter(|object| object["status"].to_string().contains("InstanceDeletionFailed"))
+                {
+                    let nudge = json!({"metadata": {"annotations": {"nudged": jiff::Timestamp::now().to_string()}}});
+                    let _ = self.direct.merge_patch(&ResourceId::of(object), None, &nudge, "harness").await;
+                }
+                left.is_empty().then_some(())
+            })
+            .await;
             if let Err(error) = gone {
-                panic!("{error}; left: {:#?}", left().await.iter().map(|object| (&object["metadata"]["name"], &object["status"]["conditions"])).collect::<Vec<_>>());
+                panic!(
+                    "{error}; left: {:#?}",
+                    left()
+                        .await
+                        .iter()
+                        .map(|object| (&object["metadata"]["name"], &object["status"]["conditions"]))
+                        .collect::<Vec<_>>()
+                );
             }
         }
     }
@@ -225,7 +252,9 @@ impl Site {
 }
 
 pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ResourceId {
-    ResourceId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
+    ResourceId::of(
+        &json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}),
+    )
 }
 
 pub fn instance_id() -> ResourceId {
@@ -265,7 +294,8 @@ fn managers(object: &Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     // The API server itself writes into definitions, sooner or later.
     let entries = entries.filter(|entry| entry.get("subresource").is_none() && entry["manager"] != "kube-apiserver");
-    let mut managers: Vec<String> = entries.map(|entry| format!("{}/{}", entry["manager"], entry["operation"])).collect();
+    let mut managers: Vec<String> =
+        entries.map(|entry| format!("{}/{}", entry["manager"], entry["operation"])).collect();
     managers.sort();
     json!(managers)
 }
