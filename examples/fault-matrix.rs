@@ -4,12 +4,15 @@
 //! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. The tests under
 //! `tests/faults` do the same with one fault for each request.
 
+// Shared with the tests, which use other parts.
 #[path = "../tests/faults/matrix.rs"]
+#[allow(dead_code)]
 mod matrix;
 #[path = "../tests/faults/processes.rs"]
 #[allow(dead_code)]
 mod processes;
 #[path = "../tests/faults/site.rs"]
+#[allow(dead_code)]
 mod site;
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -13,13 +13,13 @@ mod secret;
 pub enum Command {
     Instance(Box<instance::Args>),
     #[command(subcommand)]
-    Secret(secret::Command),
+    Secret(Box<secret::Command>),
 }
 
 impl Command {
     /// Whether `--server` means a registry here, not the API server.
     pub fn is_about_a_registry(&self) -> bool {
-        matches!(self, Command::Secret(secret::Command::Registry(_)))
+        matches!(self, Command::Secret(secret) if matches!(**secret, secret::Command::Registry(_)))
     }
 }
 

@@ -4,9 +4,12 @@
 mod support;
 
 mod interrupts;
+// The example `fault-matrix` uses the rest.
+#[allow(dead_code)]
 mod matrix;
 mod processes;
 mod requests;
+#[allow(dead_code)]
 mod site;
 
 use std::process::ExitCode;
