@@ -1,6 +1,6 @@
 //! Durations in Go's notation (`1h30m`, `1.5h`, `300µs`, `-5m`), which Flux and Kubernetes use in specs and annotations.
 //!
-//! [`parse`] takes what Go's `time.ParseDuration` takes and [`format`] prints what Go's `Duration.String` prints, so that a
+//! [`parse`] takes what Go's `time.ParseDuration` takes and [`format()`] prints what Go's `Duration.String` prints, so that a
 //! value that went through here reads the same as one that went through a controller (`1m` becomes `1m0s`).
 //! Source: the documentation of Go's `time` package.
 
