@@ -7,6 +7,7 @@ mod support;
 mod harness;
 mod reads;
 mod requests;
+mod ssh;
 mod sync;
 mod world;
 
@@ -16,7 +17,7 @@ use support::flux::Controller;
 
 fn main() -> ExitCode {
     support::run_flux_tests(
-        [harness::tests(), reads::tests(), requests::tests(), sync::tests()].concat(),
+        [harness::tests(), reads::tests(), requests::tests(), ssh::tests(), sync::tests()].concat(),
         &[Controller::Source, Controller::Kustomize],
     )
 }

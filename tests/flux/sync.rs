@@ -22,7 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 /// Installs an instance of the two controllers with a sync named `app`.
-async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&str>) -> Run {
+pub async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&str>) -> Run {
     let mut sync = json!({
         "name": "app", "kind": "GitRepository", "url": url, "ref": "refs/heads/main", "path": path, "interval": "10m",
     });
@@ -41,7 +41,7 @@ async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&s
 }
 
 /// Waits until `why instance` names a reason, and returns the cause.
-async fn cause(cluster: &TestCluster, reason: &str) -> Value {
+pub async fn cause(cluster: &TestCluster, reason: &str) -> Value {
     let what = format!("the cause {reason}");
     let found = eventually(&what, SOON, || async {
         let run = run(cluster, "why instance -o json").await;
@@ -56,7 +56,7 @@ async fn cause(cluster: &TestCluster, reason: &str) -> Value {
     found.json()["cause"].clone()
 }
 
-fn evidence(cause: &Value) -> String {
+pub fn evidence(cause: &Value) -> String {
     let texts = cause["evidence"].as_array().expect("evidence").iter().filter_map(|e| e["text"].as_str());
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,12 +1,13 @@
 //! Sources and Kustomizations in every state, a Git server behind them, and the binary's answers about them.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, TypeMeta};
 use serde_json::{Value, json};
 
-use crate::support::flux::{GitRepository, GitServer};
+use crate::support::flux::{GitRepository, GitServer, SshKey};
 use crate::support::{TestCluster, eventually};
 
 pub const SOON: Duration = Duration::from_secs(60);
@@ -95,6 +96,14 @@ pub fn basic_auth(name: &str, password: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
         "stringData": {"username": "flux", "password": password},
+    })
+}
+
+pub fn ssh_auth(name: &str, identity: &SshKey, known_hosts: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {
+            "identity": identity.private, "identity.pub": identity.public, "known_hosts": known_hosts,
+        },
     })
 }
 
@@ -199,14 +208,40 @@ impl World {
 }
 
 pub fn api(cluster: &TestCluster, kind: &str) -> Api<DynamicObject> {
+    api_of(cluster, &resource(kind))
+}
+
+fn api_of(cluster: &TestCluster, resource: &ApiResource) -> Api<DynamicObject> {
+    Api::namespaced_with(cluster.client(), cluster.namespace(), resource)
+}
+
+fn resource(kind: &str) -> ApiResource {
     let (group, version) = match kind {
         "GitRepository" => ("source.toolkit.fluxcd.io", "v1"),
         "Kustomization" => ("kustomize.toolkit.fluxcd.io", "v1"),
-        "ConfigMap" => ("", "v1"),
+        "FluxInstance" => ("fluxcd.controlplane.io", "v1"),
+        "Deployment" => ("apps", "v1"),
+        "ConfigMap" | "Event" | "Pod" => ("", "v1"),
         other => panic!("the tests know no {other}"),
     };
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    Api::namespaced_with(cluster.client(), cluster.namespace(), &resource)
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+/// Writes what a person would send of the test's namespace: the list of `kubectl get -o json`, without secrets.
+pub async fn dump(cluster: &TestCluster) -> PathBuf {
+    let mut items = Vec::new();
+    for kind in ["FluxInstance", "GitRepository", "Kustomization", "Deployment", "Pod", "Event"] {
+        let kind = resource(kind);
+        for mut object in api_of(cluster, &kind).list(&ListParams::default()).await.expect("listed") {
+            // The server leaves these out of lists of its own kinds; kubectl puts them back.
+            object.types = Some(TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() });
+            items.push(object);
+        }
+    }
+    let file = cluster.folder().join(format!("{}-dump.json", cluster.namespace()));
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    std::fs::write(&file, list.to_string()).expect("written");
+    file
 }
 
 /// Waits until the Ready condition has this status, and returns its message.

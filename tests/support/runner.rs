@@ -42,6 +42,15 @@ pub struct ClusterTest {
     /// `area::a_sentence_about_behaviour`
     pub name: &'static str,
     pub run: fn(TestCluster) -> TestFuture,
+    /// Why this test cannot run here though others of its binary can, or `None`; see [`ClusterTest::where_possible`].
+    pub unavailable_because: fn() -> Option<String>,
+}
+
+impl ClusterTest {
+    /// The same test, ignored (under `CI=true`: failed) where something that only it needs is missing.
+    pub fn where_possible(self, unavailable_because: fn() -> Option<String>) -> ClusterTest {
+        ClusterTest { unavailable_because, ..self }
+    }
 }
 
 /// Lists async test functions of the module as [`ClusterTest`]s, named as `cargo test` would name them.
@@ -51,6 +60,7 @@ macro_rules! cluster_tests {
         vec![$($crate::support::runner::ClusterTest {
             name: concat!(module_path!(), "::", stringify!($test)),
             run: |cluster| Box::pin($test(cluster)),
+            unavailable_because: || None,
         }),*]
     };
 }
@@ -230,7 +240,7 @@ impl Shared {
 fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc<Shared>) -> Trial {
     // `cluster::secrets::name` reads `secrets::name`, as in the list of a standard test binary.
     let name = test.name.split_once("::").map_or(test.name, |(_, rest)| rest);
-    Trial::ignorable_test(name, move || match reason {
+    Trial::ignorable_test(name, move || match reason.or_else(test.unavailable_because) {
         Some(reason) if env::var("CI").is_ok_and(|value| value == "true") => {
             Err(format!("CI=true, but the test cannot run: it {reason}").into())
         }

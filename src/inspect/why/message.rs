@@ -170,7 +170,17 @@ mod tests {
     #[test]
     fn source_failures_say_what_is_wrong_at_the_other_end() {
         let cases = [
-            ("unable to clone: ssh: handshake failed: knownhosts: key mismatch", Reason::HostKeyWrong),
+            (
+                "failed to checkout and determine revision: unable to list remote for \
+                 'ssh://git@127.0.0.1:12747/repo.git': ssh: handshake failed: knownhosts: key mismatch",
+                Reason::HostKeyWrong,
+            ),
+            (
+                "failed to checkout and determine revision: unable to list remote for \
+                 'ssh://git@127.0.0.1:12747/repo.git': ssh: handshake failed: ssh: unable to authenticate, attempted \
+                 methods [none publickey], no supported methods remain",
+                Reason::CredentialsRejected,
+            ),
             ("dial tcp: lookup nope: no such host", Reason::HostUnreachable),
             ("dial tcp 127.0.0.1:1: connect: connection refused", Reason::HostUnreachable),
             ("failed to get secret 't1/absent': secrets \"absent\" not found", Reason::SecretMissing),

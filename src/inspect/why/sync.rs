@@ -62,10 +62,9 @@ impl<'a> Walk<'a> {
                 cause.evidence("secret", format!("Secret/{namespace}/{named} not found"), None).next(create).next(again)
             }
             Reason::CredentialsRejected | Reason::HostKeyWrong => {
+                let what = if reason == Reason::HostKeyWrong { "known_hosts comes" } else { "credentials come" };
                 let cause = match secret {
-                    Some(secret) => {
-                        cause.evidence("secret", format!("credentials come from Secret/{namespace}/{secret}"), None)
-                    }
+                    Some(secret) => cause.evidence("secret", format!("{what} from Secret/{namespace}/{secret}"), None),
                     None => cause.evidence("secret", "the source names no secret", None),
                 };
                 cause.next(create).next(again)

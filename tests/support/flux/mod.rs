@@ -4,6 +4,7 @@
 //! loopback. Of the release manifests only the CRDs are installed, from our own embedded distribution.
 
 mod git_server;
+mod ssh_server;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +20,7 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 pub use git_server::{GitRepository, GitServer};
+pub use ssh_server::{SshKey, SshServer};
 
 use super::control_plane::{ControlPlane, free_ports};
 use super::go_program::{GoProgram, go_is_installed};
