@@ -46,7 +46,7 @@ pub fn tests() -> Vec<ClusterTest> {
         the_proxy_can_have_a_certificate_for_another_name,
         an_http_proxy_tunnels_to_the_server,
         logs_of_simulated_containers_can_be_read,
-        a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen,
+        the_server_of_a_fresh_control_plane_can_be_killed_and_frozen,
         servers_end_when_their_owner_is_killed,
         without_programs_tests_are_ignored_and_fail_in_ci,
         a_failing_test_prints_the_last_log_lines,
@@ -401,12 +401,8 @@ async fn logs_of_simulated_containers_can_be_read(cluster: TestCluster) {
     assert_eq!(pods(&cluster).logs("web", &last).await.unwrap(), "two\n");
 }
 
-async fn a_fresh_control_plane_starts_fast_and_its_server_can_be_killed_and_frozen(cluster: TestCluster) {
-    let start = Instant::now();
+async fn the_server_of_a_fresh_control_plane_can_be_killed_and_frozen(cluster: TestCluster) {
     let fresh = cluster.fresh(Options::api_server_only()).await;
-    let took = start.elapsed();
-    // 1.8 s on an idle machine with 2 cores.
-    assert!(took < Duration::from_secs(20), "took {took:?}");
     let configmaps = Api::<ConfigMap>::namespaced(fresh.client().clone(), "default");
     let object = serde_json::from_value(json!({ "metadata": { "name": "kept" } })).unwrap();
     configmaps.create(&PostParams::default(), &object).await.unwrap();

@@ -96,8 +96,13 @@ impl ServerProcess {
     }
 
     /// Stops the server's clock: it keeps its connections and answers nothing.
+    /// Stops the server, and returns when it really stands still: the signal reaches its threads one by one.
     pub fn freeze(&self) {
         signal("STOP", self.pid);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !stands_still(self.pid) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     pub fn thaw(&self) {
@@ -172,6 +177,16 @@ impl Drop for OwnedFolder {
 }
 
 /// The shell's `kill`: the standard library sends SIGKILL only, and only to its own children.
+/// Whether every thread of a process is stopped (`T` in proc_pid_stat(5)).
+fn stands_still(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        // The name before the state may hold blanks and parentheses.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('T'))
+    })
+}
+
 fn signal(name: &str, pid: u32) {
     let _ = Command::new("sh").args(["-c", &format!("kill -{name} {pid} 2>/dev/null")]).status();
 }
