@@ -26,7 +26,7 @@ async fn a_process_killed_at_any_moment_leaves_what_the_next_one_completes(_: Te
 
 /// Where a person gets impatient: the work, the method and a part of the path of the request that hangs, and words of the
 /// answer.
-const STAGES: [(Work, &str, &str, &str); 9] = [
+const STAGES: [(Work, &str, &str, &str); 8] = [
     (
         Work::Install,
         "PATCH",
