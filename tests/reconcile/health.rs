@@ -82,14 +82,19 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     kubelet.remove_rule(killed);
 
     // A Deployment that gives up ends the wait early.
-    kubelet.freeze();
-    wanted["kustomize"] = patch(
-        "- op: add\n  path: /spec/progressDeadlineSeconds\n  value: 1\n- op: add\n  path: /spec/template/spec/hostname\n  value: a",
-    );
-    world.instance(wanted).await;
     world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "60s"})).await;
+    for pod in world.list("v1", "Pod", Some(NAMESPACE)).await {
+        world.cluster.delete_exactly(&pod, flux_operator::cluster::requests::Propagation::Background).await.unwrap();
+    }
+    world.ready().await;
+    kubelet.freeze();
+    wanted["kustomize"]["patches"].as_array_mut().unwrap().push(json!({
+        "target": {"kind": "Deployment", "name": "kustomize-controller"},
+        "patch": "- op: add\n  path: /spec/progressDeadlineSeconds\n  value: 1\n- op: add\n  path: /spec/template/spec/hostname\n  value: a",
+    }));
+    world.instance(wanted).await;
     let failed = world.run().await.unwrap();
-    assert!(failed.message.starts_with("reconciliation failed: failed early due to stalled resources: [Deployment/flux-system/source-controller status: 'Failed']"), "{}", failed.message);
+    assert!(failed.message.starts_with("reconciliation failed: failed early due to stalled resources: [Deployment/flux-system/kustomize-controller status: 'Failed']"), "{}", failed.message);
     assert!(failed.duration < Duration::from_secs(30));
     assert!(matches!(failed.failure, Some(Failure::Unhealthy { timed_out: false, .. })));
 }
