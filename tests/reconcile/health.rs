@@ -73,9 +73,10 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     // Killed for its memory after a change.
     world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "8s"})).await;
     let killed = kubelet.add_rule(rule(Behaviour::OutOfMemory { restarts: 3 }));
-    let patch = |value: &str| json!({"patches": [{"target": {"kind": "Deployment", "name": "source-controller"}, "patch": value}]});
-    wanted["kustomize"] =
-        patch("- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --log-level=debug");
+    wanted["kustomize"] = json!({"patches": [{
+        "target": {"kind": "Deployment", "name": "source-controller"},
+        "patch": "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --log-level=debug",
+    }]});
     world.instance(wanted.clone()).await;
     let failed = world.run().await.unwrap();
     assert!(failed.message.contains("OOMKilled"), "{}", failed.message);
