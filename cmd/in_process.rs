@@ -138,14 +138,15 @@ pub async fn conduct<T>(
         match stopped {
             Ok(result) => Ok(result),
             Err(by_user) => {
-                let done = listener.done_so_far();
+                let stage = listener.stage();
                 let why = if by_user {
                     "interrupted".to_owned()
                 } else {
                     format!("the time-out of {}", session.deadline.length())
                 };
                 stop.send_replace(Some(Interrupt::Stop(why)));
-                // The run writes its status and gives the lease back; a second Ctrl-C does not wait for that.
+                // The run takes in the answers under way, writes its status and gives the lease back; a second Ctrl-C does
+                // not wait for that.
                 let hard_end = if by_user { Instant::now() + LAST_WORDS } else { session.deadline.instant() };
                 let ended = tokio::select! {
                     result = timeout_at(hard_end, &mut run) => result.ok(),
@@ -154,7 +155,7 @@ pub async fn conduct<T>(
                 match ended {
                     // It was done anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
-                    other => Err((by_user, done, other)),
+                    other => Err((by_user, listener.done_until(stage), other)),
                 }
             }
         }
@@ -341,14 +342,19 @@ impl Listener {
     }
 
     /// What an interrupted run has done, for its last words.
-    fn done_so_far(&self) -> String {
+    fn stage(&self) -> Option<Stage> {
+        lock(&self.state).stage
+    }
+
+    /// What was done by a run that was stopped in `stage`.
+    fn done_until(&self, stage: Option<Stage>) -> String {
         let seen = lock(&self.state);
         let done = match seen.changed {
             0 => "nothing was changed".to_owned(),
             1 => "1 object was changed".to_owned(),
             changed => format!("{changed} objects were changed"),
         };
-        match seen.stage {
+        match stage {
             None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed == 0 => done,
             Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
             None => done,

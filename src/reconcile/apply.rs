@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
-use super::interrupt::{Interrupt, Interrupts, interrupted};
+use super::interrupt::{Interrupt, Interrupts, stop, stopped};
 use super::plan::{self, ApplyError, PlannedObject, PlannedPrune, Step};
 use super::progress::{Action, Progress, Update};
 use super::survey::Survey;
@@ -20,6 +20,8 @@ use crate::cluster::requests::{CallError, Propagation};
 const RACES: usize = 6;
 /// How long a kind that was just defined may take until the API server serves it.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// How long a run that was stopped waits for the answers to what it has sent.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// One object of a run and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,45 +53,50 @@ pub struct Site<'a> {
 
 /// Applies the objects of one stage and records in `survey` what the server made of them.
 ///
-/// All objects are tried, also when one fails. Cancelling leaves some applied and some not; the next run sees that.
+/// All objects are tried, also when one fails. A stop sends nothing more and takes in the answers that are under way, so
+/// that what was done is known. Cancelling leaves some applied and some not; the next run sees that.
 pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObject]) -> Applied {
     let Site { cluster, extra_managers, concurrency, interrupts, progress } = site;
     let mut jobs = vec![];
     for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
         let live = survey.get(&one.object.key()).cloned();
-        jobs.push(async move { (index, one.object.clone(), apply(cluster, one, live, extra_managers).await) }.boxed());
+        let job = async move {
+            match stop(interrupts) {
+                Some(_) => None,
+                None => Some((index, one.object.clone(), apply(cluster, one, live, extra_managers).await)),
+            }
+        };
+        jobs.push(job.boxed());
     }
     let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
-    let mut interrupts = interrupts.clone();
+    let mut answers_missed = std::pin::pin!(async {
+        stopped(&mut interrupts.clone()).await;
+        tokio::time::sleep(ANSWERS_WITHIN).await;
+    });
     let mut done: BTreeMap<usize, Change> = BTreeMap::new();
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
-    let mut interrupt = None;
     loop {
         let next = tokio::select! {
             biased;
             next = running.next() => next,
-            asked = interrupted(&mut interrupts), if interrupt.is_none() => {
-                // A newer request for the same object is served by the run after this one; this one finishes its stage.
-                if matches!(asked, Interrupt::Stop(_)) {
-                    interrupt = Some(asked);
-                    break;
-                }
-                interrupt = Some(asked);
-                continue;
-            }
+            () = &mut answers_missed => None,
         };
-        let Some((index, object, result)) = next else { break };
-        match result {
-            Ok((action, live)) => {
+        match next {
+            None => break,
+            Some(None) => {}
+            Some(Some((index, object, Ok((action, live))))) => {
                 survey.set(live);
                 progress.report(Update::Object { object: object.to_string(), action });
                 done.insert(index, Change { object, action });
             }
-            Err(error) => drop(errors.insert(index, error)),
+            Some(Some((index, _, Err(error)))) => drop(errors.insert(index, error)),
         }
     }
-    let interrupt = interrupt.filter(|asked| matches!(asked, Interrupt::Stop(_)));
-    Applied { changes: done.into_values().collect(), errors: errors.into_values().collect(), interrupt }
+    Applied {
+        changes: done.into_values().collect(),
+        errors: errors.into_values().collect(),
+        interrupt: stop(interrupts),
+    }
 }
 
 /// Applies one object as planned: takes it over, then applies it.
@@ -171,10 +178,7 @@ pub async fn prune(
     let Site { cluster, concurrency, interrupts, progress, .. } = site;
     let mut pruned = Pruned::default();
     for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
-        let stop = interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)));
-        if pruned.interrupt.is_none() {
-            pruned.interrupt = stop;
-        }
+        pruned.interrupt = stop(interrupts);
         if pruned.interrupt.is_some() {
             pruned.left.extend(kind.iter().map(|one| one.object.clone()));
             continue;

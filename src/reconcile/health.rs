@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
-use serde_json::Value;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, MissedTickBehavior};
 
 use super::interrupt::{Interrupt, Interrupts, interrupted};
 use super::messages::Unhealthy;
@@ -15,11 +15,13 @@ use super::survey::Survey;
 use crate::api::inventory::ObjectId;
 use crate::api::kinds;
 use crate::api::kstatus::{self, Health, Status};
-use crate::api::well_known::PART_OF_LABEL;
+use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
 use crate::cluster::watch::{Change, Follower};
+
+const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
 /// How a wait ended.
 #[derive(Debug)]
@@ -68,15 +70,33 @@ pub async fn wait(
     }
     let mut changes = wait.follow(cluster, survey).await?;
     let mut interrupts = interrupts.clone();
+    let mut retries = tokio::time::interval(RETRY_DELETION_EVERY);
+    retries.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let (id, change) = tokio::select! {
             Some(change) = changes.next() => change,
+            _ = retries.tick(), if wait.given_up(survey).next().is_some() => {
+                retry_deletion(cluster, wait.given_up(survey)).await;
+                continue;
+            }
             () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(survey, true)),
             interrupt = interrupted(&mut interrupts) => return Ok(Waited::Interrupted(interrupt)),
         };
         wait.learn(survey, &id, change?);
         if let Some(end) = wait.tell(survey, progress) {
             return Ok(end);
+        }
+    }
+}
+
+/// Touches definitions so that the API server tries once more to delete their objects.
+async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &ResourceId>) {
+    let now = jiff::Timestamp::now().to_string();
+    let touch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: now}}});
+    for id in definitions {
+        // Waiting goes on whether or not this helps.
+        if let Err(error) = cluster.merge_patch(id, None, &touch, RECONCILER_FIELD_MANAGER).await {
+            tracing::debug!("cannot touch {id}: {error}");
         }
     }
 }
@@ -110,6 +130,21 @@ impl Wait {
 
     fn waited_for(&self) -> impl Iterator<Item = &State> {
         self.states.values().filter(|state| !self.is_reached(state))
+    }
+
+    /// Returns the definitions that were deleted and whose objects the API server could not delete. It does not try again by
+    /// itself for a minute, and does give up on kinds it only just began to serve ("storage is (re)initializing").
+    fn given_up<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = &'a ResourceId> {
+        let gave_up = |state: &&State| {
+            let conditions =
+                survey.get(&state.id.key()).and_then(|live| live.pointer("/status/conditions")?.as_array());
+            conditions
+                .into_iter()
+                .flatten()
+                .any(|one| one["type"] == "Terminating" && one["reason"] == "InstanceDeletionFailed")
+        };
+        let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
+        deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
 
     /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.

@@ -33,3 +33,19 @@ pub async fn interrupted(interrupts: &mut Interrupts) -> Interrupt {
     }
     std::future::pending().await
 }
+
+/// Returns the stop that was asked for. A newer request for the same object is none: the run after this one serves it.
+pub fn stop(interrupts: &Interrupts) -> Option<Interrupt> {
+    interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)))
+}
+
+/// Completes when the run is to stop; never when nobody can ask any more.
+pub async fn stopped(interrupts: &mut Interrupts) -> Interrupt {
+    let is_stop = |asked: &Option<Interrupt>| matches!(asked, Some(Interrupt::Stop(_)));
+    if let Ok(asked) = interrupts.wait_for(is_stop).await
+        && let Some(interrupt) = asked.clone()
+    {
+        return interrupt;
+    }
+    std::future::pending().await
+}

@@ -123,6 +123,16 @@ impl Plan {
         self.objects.iter().any(|object| object.step != Step::Unchanged) || !self.prune.is_empty()
     }
 
+    /// Reports whether objects are written whose kind this plan defines: these can only be written once it is served.
+    pub fn needs_definitions(&self) -> bool {
+        let defined: BTreeSet<(&str, &str)> =
+            self.objects.iter().filter_map(|one| Some(defines(&one.desired)?.0)).collect();
+        let is_written = |one: &&PlannedObject| one.step != Step::Unchanged;
+        let mut kinds =
+            self.objects.iter().filter(is_written).map(|one| (one.object.group.as_str(), one.object.kind.as_str()));
+        kinds.any(|kind| defined.contains(&kind))
+    }
+
     /// Returns how many objects get each step.
     pub fn count(&self, step: Step) -> usize {
         self.objects.iter().filter(|object| object.step == step).count()

@@ -324,12 +324,17 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Failure>, ReconcileError> {
         let first_install = self.book.status.last_applied_revision.is_none();
         let mut failure = None;
+        // Definitions, namespaces, roles and classes that were changed and are not known to be in force yet.
+        let mut fresh = vec![];
         for (stage, name) in [
             (ApplyStage::Definitions, Stage::ApplyDefinitions),
             (ApplyStage::Classes, Stage::ApplyClasses),
             (ApplyStage::Objects, Stage::ApplyObjects),
         ] {
-            failure = self.apply(plan, survey, stage, name).await?;
+            failure = self.apply(plan, survey, stage, name, &mut fresh).await?;
+            if failure.is_none() && (stage == ApplyStage::Objects || plan.needs_definitions()) {
+                failure = self.in_force(survey, std::mem::take(&mut fresh)).await?;
+            }
             if failure.is_some() {
                 break;
             }
@@ -365,6 +370,7 @@ impl<'a> Run<'a> {
         survey: &mut Survey,
         stage: ApplyStage,
         name: Stage,
+        fresh: &mut Vec<ResourceId>,
     ) -> Result<Option<Failure>, ReconcileError> {
         let planned: Vec<_> = plan
             .objects
@@ -375,33 +381,34 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         self.began(name, planned.len());
-        let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let work = apply::objects(self.site(), survey, &planned);
         let (applied, ()) = tokio::join!(work, self.tell_stage(name));
-        let changed: Vec<ResourceId> = applied
-            .changes
-            .iter()
-            .filter(|change| change.action != Action::Unchanged)
-            .map(|change| change.object.clone())
-            .collect();
+        if stage != ApplyStage::Objects {
+            let changed = applied.changes.iter().filter(|change| change.action != Action::Unchanged);
+            fresh.extend(changed.map(|change| change.object.clone()));
+        }
         self.changes.extend(applied.changes);
         if !applied.errors.is_empty() {
             return Ok(Some(Failure::Apply(applied.errors)));
         }
-        if let Some(interrupt) = applied.interrupt {
-            return Ok(Some(Failure::Interrupted(interrupt)));
-        }
-        if stage == ApplyStage::Objects {
-            return Ok(None);
-        }
+        Ok(applied.interrupt.map(Failure::Interrupted))
+    }
+
+    /// Waits until what later stages build on is there: definitions served, namespaces active.
+    async fn in_force(
+        &mut self,
+        survey: &mut Survey,
+        fresh: Vec<ResourceId>,
+    ) -> Result<Option<Failure>, ReconcileError> {
         let deadline = Instant::now() + STAGE_TIMEOUT;
-        match health::wait(cluster, survey, &changed, Goal::Healthy, deadline, &stops(&options.interrupts), progress)
-            .await?
-        {
-            Waited::Reached => Ok(None),
-            Waited::Unhealthy { timed_out, objects } => Ok(Some(Failure::Unhealthy { timed_out, objects })),
-            Waited::Interrupted(interrupt) => Ok(Some(Failure::Interrupted(interrupt))),
-        }
+        let interrupts = stops(&self.options.interrupts);
+        let waited =
+            health::wait(self.cluster, survey, &fresh, Goal::Healthy, deadline, &interrupts, self.progress).await?;
+        Ok(match waited {
+            Waited::Reached => None,
+            Waited::Unhealthy { timed_out, objects } => Some(Failure::Unhealthy { timed_out, objects }),
+            Waited::Interrupted(interrupt) => Some(Failure::Interrupted(interrupt)),
+        })
     }
 
     async fn prune(

@@ -3,34 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a run of the binary came to.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
+#[path = "../support/run.rs"]
+mod run;
 
-impl Run {
-    /// Asserts the exit code, showing both streams when it differs.
-    #[track_caller]
-    pub fn exits(self, code: i32) -> Run {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stderr_has(self, text: &str) -> Run {
-        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stdout_has(self, text: &str) -> Run {
-        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}", self.stdout);
-        self
-    }
-}
+pub use run::Run;
 
 /// The command, ready for more settings.
 pub fn command(arguments: &[&str]) -> Command {

@@ -7,37 +7,10 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::{Client, core::GroupVersionKind};
 use serde_json::{Value, json};
 
+pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually};
 
 pub const SOON: Duration = Duration::from_secs(20);
-
-/// What a run of the binary came to.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Run {
-    #[track_caller]
-    pub fn exits(self, code: i32) -> Run {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stderr_has(self, text: &str) -> Run {
-        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stdout_has(self, text: &str) -> Run {
-        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-}
 
 impl From<Output> for Run {
     fn from(output: Output) -> Run {

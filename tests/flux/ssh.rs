@@ -6,7 +6,7 @@ use crate::cluster_tests;
 use crate::support::flux::SshServer;
 use crate::support::runner::ClusterTest;
 use crate::support::{TestCluster, eventually};
-use crate::sync::{cause, evidence, install};
+use crate::sync::{cause, evidence, install_failing};
 use crate::world::{SOON, dump, run, ssh_auth};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -37,7 +37,7 @@ async fn a_host_key_that_is_not_the_known_one_and_then_an_identity_that_is_refus
     let ssh = SshServer::start(cluster.folder()).await.expect("an SSH server");
     let identity = ssh.key("identity").expect("a key");
     cluster.apply(&[ssh_auth("git-auth", &identity, &ssh.wrong_known_hosts().expect("a key"))]).await;
-    install(&cluster, &ssh.url("repo"), "./deploy", Some("git-auth")).await;
+    install_failing(&cluster, &ssh.url("repo"), "./deploy", Some("git-auth")).await;
     let wrong = cause(&cluster, "HostKeyWrong").await;
     assert_eq!((&wrong["object"]["kind"], &wrong["object"]["name"]), (&json!("GitRepository"), &json!("app")));
     let secret = format!("known_hosts comes from Secret/{}/git-auth", cluster.namespace());

@@ -21,8 +21,17 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-/// Installs an instance of the two controllers with a sync named `app`.
-pub async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Option<&str>) -> Run {
+/// Installs an instance of the two controllers with a sync named `app` that works.
+async fn install(cluster: &TestCluster, url: &str, path: &str) {
+    apply(cluster, url, path, None, "90s").await.exits(0);
+}
+
+/// Installs the same with a sync that cannot become ready, and does not wait for long.
+pub async fn install_failing(cluster: &TestCluster, url: &str, path: &str, secret: Option<&str>) {
+    apply(cluster, url, path, secret, "20s").await.exits(7);
+}
+
+async fn apply(cluster: &TestCluster, url: &str, path: &str, secret: Option<&str>, timeout: &str) -> Run {
     let mut sync = json!({
         "name": "app", "kind": "GitRepository", "url": url, "ref": "refs/heads/main", "path": path, "interval": "10m",
     });
@@ -37,7 +46,7 @@ pub async fn install(cluster: &TestCluster, url: &str, path: &str, secret: Optio
     });
     let file = cluster.folder().join(format!("{}.json", cluster.namespace()));
     std::fs::write(&file, instance.to_string()).expect("written");
-    run(cluster, &format!("apply instance -f {} --in-process --timeout 90s", file.display())).await
+    run(cluster, &format!("apply instance -f {} --in-process --timeout {timeout}", file.display())).await
 }
 
 /// Waits until `why instance` names a reason, and returns the cause.
@@ -68,7 +77,7 @@ async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [config.yaml, deployment.yaml]\n";
     world.repository.write("deploy/kustomization.yaml", &format!("{text}{namespaced}")).expect("written");
     world.push("one");
-    install(&cluster, &world.url(), "./deploy", None).await.exits(0);
+    install(&cluster, &world.url(), "./deploy").await;
     let waited = run(&cluster, "wait resource gitrepo/app ks/app --timeout 60s").await.exits(0);
     waited.stdout_has(&format!("Applied revision: refs/heads/{}", world.revision()));
     assert_eq!(applied(&cluster).await.as_deref(), Some("one"));
@@ -98,7 +107,7 @@ async fn a_sync_is_installed_reconciled_and_shown(cluster: TestCluster) {
 }
 
 async fn a_git_host_that_cannot_be_reached(cluster: TestCluster) {
-    install(&cluster, NOBODY, "./deploy", None).await;
+    install_failing(&cluster, NOBODY, "./deploy", None).await;
     let cause = cause(&cluster, "HostUnreachable").await;
     assert_eq!((&cause["object"]["kind"], &cause["object"]["name"]), (&json!("GitRepository"), &json!("app")));
     assert!(evidence(&cause).contains("connection refused") && evidence(&cause).contains(NOBODY), "{cause:#}");
@@ -106,7 +115,7 @@ async fn a_git_host_that_cannot_be_reached(cluster: TestCluster) {
 
 async fn a_repository_that_does_not_exist(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    install(&cluster, &world.git.url("absent"), "./deploy", None).await;
+    install_failing(&cluster, &world.git.url("absent"), "./deploy", None).await;
     let cause = cause(&cluster, "SourceNotFound").await;
     assert!(evidence(&cause).contains("repository not found"), "{cause:#}");
 }
@@ -114,7 +123,7 @@ async fn a_repository_that_does_not_exist(cluster: TestCluster) {
 async fn a_password_the_server_refuses(cluster: TestCluster) {
     let world = World::with_password(&cluster, "correct-horse").await;
     cluster.apply(&[basic_auth("git-auth", "battery-staple")]).await;
-    install(&cluster, &world.url(), "./deploy", Some("git-auth")).await;
+    install_failing(&cluster, &world.url(), "./deploy", Some("git-auth")).await;
     let cause = cause(&cluster, "CredentialsRejected").await;
     assert!(evidence(&cause).contains("git-auth") && !cause.to_string().contains("battery-staple"), "{cause:#}");
     let next = cause["next"].to_string();
@@ -126,7 +135,7 @@ async fn a_password_the_server_refuses(cluster: TestCluster) {
 
 async fn a_secret_that_does_not_exist(cluster: TestCluster) {
     let world = World::with_password(&cluster, "correct-horse").await;
-    install(&cluster, &world.url(), "./deploy", Some("git-auth")).await;
+    install_failing(&cluster, &world.url(), "./deploy", Some("git-auth")).await;
     let cause = cause(&cluster, "SecretMissing").await;
     assert!(evidence(&cause).contains("git-auth"), "{cause:#}");
     assert!(cause["next"].to_string().contains("create secret basic-auth git-auth"), "{cause:#}");
@@ -134,7 +143,7 @@ async fn a_secret_that_does_not_exist(cluster: TestCluster) {
 
 async fn a_path_that_is_not_in_the_repository(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    install(&cluster, &world.url(), "./nowhere", None).await;
+    install_failing(&cluster, &world.url(), "./nowhere", None).await;
     let cause = cause(&cluster, "KustomizationFailed").await;
     assert_eq!(cause["object"]["kind"], "Kustomization");
     assert!(cause["summary"].as_str().is_some_and(|s| s.contains("path")), "{cause:#}");
@@ -143,7 +152,7 @@ async fn a_path_that_is_not_in_the_repository(cluster: TestCluster) {
 
 async fn manifests_that_cannot_be_parsed(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    install(&cluster, &world.url(), "./broken", None).await;
+    install_failing(&cluster, &world.url(), "./broken", None).await;
     let cause = cause(&cluster, "KustomizationFailed").await;
     assert!(evidence(&cause).contains("MalformedYAMLError"), "{cause:#}");
 }
@@ -155,7 +164,7 @@ async fn an_application_that_fails_below_a_working_sync(cluster: TestCluster) {
     dependent["spec"]["dependsOn"] = json!([{"name": "never"}]);
     world.repository.write("clusters/below.yaml", &dependent.to_string()).expect("written");
     world.repository.commit("clusters").expect("pushed");
-    install(&cluster, &world.url(), "./clusters", None).await.exits(0);
+    install(&cluster, &world.url(), "./clusters").await;
     let message = until(&cluster, "Kustomization", "below", "False").await;
     assert!(message.contains("dependency '"), "{message}");
     let tree = run(&cluster, "tree instance").await.exits(0);

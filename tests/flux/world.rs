@@ -8,44 +8,14 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, T
 use serde_json::{Value, json};
 
 use crate::support::flux::{GitRepository, GitServer, SshKey};
+pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually};
 
 pub const SOON: Duration = Duration::from_secs(60);
 /// An address nobody listens at; a loopback port below 1024 is not handed out by the system.
 pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
 
-/// What a run of the binary came to.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
 impl Run {
-    #[track_caller]
-    pub fn exits(self, code: i32) -> Run {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stdout_has(self, text: &str) -> Run {
-        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stderr_has(self, text: &str) -> Run {
-        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
-    }
-
     /// The line of a table that names this object.
     #[track_caller]
     pub fn row(&self, kind: &str, name: &str) -> String {
@@ -56,7 +26,6 @@ impl Run {
         self.stdout.lines().find(is_it).unwrap_or_else(|| panic!("no row {kind} {name}:\n{}", self.stdout)).to_owned()
     }
 }
-
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &str) -> Run {
     let mut command = cluster.command();

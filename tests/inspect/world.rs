@@ -7,41 +7,10 @@ use std::time::Duration;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
+pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually, objects};
 
 pub const SOON: Duration = Duration::from_secs(30);
-
-/// What a run of the binary came to.
-#[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Run {
-    #[track_caller]
-    pub fn exits(self, code: i32) -> Run {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stdout_has(self, text: &str) -> Run {
-        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    pub fn stderr_has(self, text: &str) -> Run {
-        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
-        self
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
-    }
-}
 
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &[&str]) -> Run {

@@ -5,9 +5,9 @@
 mod support;
 
 mod drift;
-mod faults;
 mod health;
 mod install;
+mod kills;
 mod planned;
 mod proof;
 mod uninstall;
@@ -17,7 +17,7 @@ mod world;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(exit) = faults::run_as_child() {
+    if let Some(exit) = kills::run_as_child() {
         return exit;
     }
     support::run_tests(
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
             upgrade::tests(),
             health::tests(),
             uninstall::tests(),
-            faults::tests(),
+            kills::tests(),
             proof::tests(),
             planned::tests(),
         ]

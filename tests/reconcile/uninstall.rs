@@ -2,19 +2,26 @@
 
 use std::time::Duration;
 
+use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::lease::LeaseOptions;
+use flux_operator::cluster::object::ResourceId;
+use flux_operator::cluster::requests::Propagation;
+use flux_operator::reconcile::health::{self, Goal, Waited};
+use flux_operator::reconcile::interrupt::never;
 use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::survey::Survey;
 use flux_operator::reconcile::{self, ReconcileError, UninstallOptions, Uninstalled};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::support::{Behaviour, ClusterTest, PodRule, TestCluster};
+use crate::support::{Behaviour, ClusterTest, Options, PodRule, TestCluster};
 use crate::world::*;
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_uninstall_leaves_workloads_and_names_foreign_finalizers,
         an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions,
+        definitions_that_the_api_server_only_just_serves_can_be_uninstalled,
         two_reconcilers_never_work_at_once,
     ]
 }
@@ -138,6 +145,31 @@ async fn an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions(clu
     assert!(world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.is_none());
 }
 
+/// The API server fails to delete the objects of a kind it only just began to serve ("storage is (re)initializing"), and
+/// does not try again by itself for a minute.
+async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let instance = world.instance(spec("2.9.x")).await;
+    let built = build(&instance, &world.distribution, &BuildOptions::default()).unwrap();
+    let definitions: Vec<Value> =
+        built.objects.into_iter().filter(|object| object["kind"] == "CustomResourceDefinition").collect();
+    let ids: Vec<ResourceId> = definitions.iter().map(ResourceId::of).collect();
+    for round in 0..4 {
+        for definition in &definitions {
+            world.apply_as("someone", definition.clone()).await;
+        }
+        let mut survey = Survey::take(&world.cluster, &ids, 4).await.unwrap();
+        for id in &ids {
+            let mut live = survey.get(&id.key()).unwrap().clone();
+            live["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+            world.cluster.delete_exactly(&live, Propagation::Background).await.unwrap();
+        }
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+        let waited = health::wait(&world.cluster, &mut survey, &ids, Goal::Gone, deadline, &never(), &Silent).await;
+        assert!(matches!(waited, Ok(Waited::Reached)), "round {round}: {waited:?}");
+    }
+}
+
 async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");
@@ -164,7 +196,6 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     // A holder that died is waited out by our own clock.
     let dead = world.cluster.take_lease(NAMESPACE, &theirs, |_| ()).await.unwrap();
     drop(dead);
-    let begun = std::time::Instant::now();
     world.ready().await;
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
 

@@ -43,6 +43,7 @@ pub mod kubelet;
 pub mod objects;
 pub mod programs;
 pub mod proxy;
+pub mod run;
 pub mod runner;
 pub mod server_process;
 

@@ -1,0 +1,41 @@
+//! What a run of the built binary came to, and what tests ask of it.
+
+// Each test binary uses what it needs.
+#![allow(dead_code)]
+
+use serde_json::Value;
+
+/// Exit code and both streams.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// Asserts the exit code, showing both streams when it differs.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Run {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn stdout_has(self, text: &str) -> Run {
+        assert!(self.stdout.contains(text), "stdout lacks {text:?}:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn stderr_has(self, text: &str) -> Run {
+        assert!(self.stderr.contains(text), "stderr lacks {text:?}:\n{}", self.stderr);
+        self
+    }
+
+    /// The data on stdout.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}:\n{}\nstderr:\n{}", self.stdout, self.stderr))
+    }
+}
