@@ -1,5 +1,6 @@
 //! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -324,7 +325,8 @@ struct Seen {
     stage: Option<Stage>,
     of: usize,
     done: usize,
-    changed: usize,
+    /// Names; the namespace is changed twice by a first install.
+    changed: BTreeSet<String>,
 }
 
 impl Listener {
@@ -349,13 +351,13 @@ impl Listener {
     /// What was done by a run that was stopped in `stage`.
     fn done_until(&self, stage: Option<Stage>) -> String {
         let seen = lock(&self.state);
-        let done = match seen.changed {
+        let done = match seen.changed.len() {
             0 => "nothing was changed".to_owned(),
             1 => "1 object was changed".to_owned(),
             changed => format!("{changed} objects were changed"),
         };
         match stage {
-            None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed == 0 => done,
+            None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
             Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
             None => done,
         }
@@ -371,13 +373,13 @@ impl flux_operator::reconcile::progress::Progress for Listener {
         let mut seen = lock(&self.state);
         match update {
             Update::StageBegan { stage, objects } => {
-                *seen = Seen { stage: Some(stage), of: objects, done: 0, changed: seen.changed };
+                (seen.stage, seen.of, seen.done) = (Some(stage), objects, 0);
                 progress.set(&self.key, State::Waiting, &stage_text(&seen));
             }
             Update::Object { object, action } => {
                 seen.done += 1;
                 if !matches!(action, Action::Unchanged | Action::Skipped) {
-                    seen.changed += 1;
+                    seen.changed.insert(object.clone());
                 }
                 if action != Action::Unchanged {
                     progress.detail(&object, action.as_str());

@@ -196,6 +196,7 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     // A holder that died is waited out by our own clock.
     let dead = world.cluster.take_lease(NAMESPACE, &theirs, |_| ()).await.unwrap();
     drop(dead);
+    let begun = std::time::Instant::now();
     world.ready().await;
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
 
