@@ -22,6 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_empty_cluster_gets_flux_and_then_nothing_differs,
         drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once,
         a_first_install_can_be_planned_saved_and_carried_out,
+        the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away,
         a_running_operator_keeps_the_work_and_its_controllers_are_followed,
         an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds,
         an_image_that_cannot_be_pulled_is_named_when_the_time_is_up,
@@ -172,6 +173,20 @@ async fn a_first_install_can_be_planned_saved_and_carried_out(cluster: TestClust
     own.run("apply instance --plan first.plan").await.exits(0).stdout_has("Reconciliation finished");
     own.run("plan instance").await.exits(0);
     own.run("apply instance --plan first.plan").await.exits(1).stderr_has("hint: make a new plan");
+}
+
+async fn the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.write("2.7.5", &["source-controller"]);
+    own.install().await;
+    own.write("2.8.8", &["source-controller"]);
+    let plan = own.run("plan instance -f flux.yaml").await.exits(1);
+    plan.stdout_has("\nRestarts: ").stdout_has("source-controller").stdout_has("\nNo longer served: ");
+    let plan: Value =
+        serde_json::from_str(&own.run("plan instance -f flux.yaml -o json -q").await.exits(1).stdout).unwrap();
+    let removed = plan["removedVersions"].as_array().unwrap();
+    let buckets = removed.iter().find(|one| one["definition"] == "buckets.source.toolkit.fluxcd.io");
+    assert_eq!(buckets.map(|one| &one["versions"]), Some(&json!(["v1beta2"])), "{removed:?}");
 }
 
 async fn a_running_operator_keeps_the_work_and_its_controllers_are_followed(cluster: TestCluster) {
