@@ -126,7 +126,7 @@ pub async fn conduct<T>(
     // Earlier than the deadline by what it takes to record that the objects did not become ready.
     let left = session.deadline.left();
     let reserve = (left / 10).min(Duration::from_secs(2));
-    options.health_timeout = Some(left.saturating_sub(reserve));
+    options.health_deadline = Some(session.deadline.instant() - reserve);
     let soft_end = session.deadline.instant() - reserve / 2;
     let listener = Listener::new(Progress::new(session.shell, mode), key);
     let result = {

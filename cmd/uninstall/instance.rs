@@ -8,6 +8,7 @@ use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::request::Absent;
 use flux_operator::reconcile::{Options, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
 use futures::stream::{StreamExt, TryStreamExt, iter};
+use tokio::time::Instant;
 
 use crate::delete::request_deletion;
 use crate::in_process::{self, InProcessArgs, Listener, reconcile_error, refuse_beside_operator};
@@ -144,11 +145,12 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &Fl
     let again = session.command(&words, &target.namespace);
     let options = in_process::options(&args.in_process, false);
     let work = async |options: &Options, listener: &Listener| {
+        let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
         let options = UninstallOptions {
             lease: options.lease.clone(),
             force: options.force,
             keep_crds: args.keep_crds,
-            timeout: options.health_timeout.unwrap_or_default(),
+            timeout: deadline.saturating_duration_since(Instant::now()),
             interrupts: options.interrupts.clone(),
             ..UninstallOptions::default()
         };

@@ -46,8 +46,8 @@ pub struct Options {
     pub concurrency: usize,
     /// Field managers to take over besides the usual ones.
     pub extra_managers: Vec<String>,
-    /// The health check ends at the latest this long after the run began, and after the instance's `reconcileTimeout` anyway.
-    pub health_timeout: Option<Duration>,
+    /// When the health check ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
+    pub health_deadline: Option<Instant>,
     /// Patches without effect and images without digests are errors.
     pub strict: bool,
     pub notifications: Option<Notifications>,
@@ -68,7 +68,7 @@ impl Default for Options {
             force: false,
             concurrency: 16,
             extra_managers: vec![],
-            health_timeout: None,
+            health_deadline: None,
             strict: false,
             notifications: None,
             interrupts: super::interrupt::never(),
@@ -446,7 +446,7 @@ impl<'a> Run<'a> {
         }
         self.began(Stage::Health, ids.len());
         let own = Instant::now() + self.instance.timeout();
-        let deadline = self.options.health_timeout.map_or(own, |limit| own.min(self.begun + limit));
+        let deadline = self.options.health_deadline.map_or(own, |limit| own.min(limit));
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let work = health::wait(cluster, survey, ids, Goal::Healthy, deadline, &options.interrupts, progress);
         let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));

@@ -46,7 +46,7 @@ pub struct UninstallOptions {
     /// Leave everything when the instance is suspended: what the deletion of a suspended instance means.
     pub respect_suspension: bool,
     pub concurrency: usize,
-    /// How long each wait for something to go may take.
+    /// How long the run waits, all in all, for what it deletes to be gone.
     pub timeout: Duration,
     pub interrupts: Interrupts,
 }
@@ -214,7 +214,7 @@ pub async fn uninstall(
         Some(lease) => Some(take_lease(cluster, namespace, lease, progress).await?),
         None => None,
     };
-    let work = work(cluster, instance, options, progress);
+    let work = work(cluster, instance, options, begun + options.timeout, progress);
     let result = match &held {
         None => work.await,
         Some(held) => tokio::select! {
@@ -234,6 +234,7 @@ async fn work(
     cluster: &Cluster,
     instance: &FluxInstance,
     options: &UninstallOptions,
+    deadline: Instant,
     progress: &dyn Progress,
 ) -> Result<Uninstalled, ReconcileError> {
     let Job { deletes, keeps, mut survey, operator_alive } = job(cluster, instance, options).await?;
@@ -282,7 +283,7 @@ async fn work(
         done.interrupt = pruned.interrupt;
         if done.interrupt.is_none() {
             let awaited = awaited(&deleted, stage, &done.held, &definitions);
-            match gone(cluster, &awaited, options, progress).await? {
+            match gone(cluster, &awaited, options, deadline, progress).await? {
                 Waited::Reached => {}
                 Waited::Unhealthy { objects, .. } => done.remaining.extend(objects),
                 Waited::Interrupted(interrupt) => done.interrupt = Some(interrupt),
@@ -321,6 +322,7 @@ async fn gone(
     cluster: &Cluster,
     objects: &[ResourceId],
     options: &UninstallOptions,
+    deadline: Instant,
     progress: &dyn Progress,
 ) -> Result<Waited, CallError> {
     if objects.is_empty() {
@@ -331,7 +333,6 @@ async fn gone(
         // Definitions are listed by label; what was deleted carried it or is looked up.
         survey.find(cluster, id).await?;
     }
-    let deadline = Instant::now() + options.timeout;
     health::wait(cluster, &mut survey, objects, Goal::Gone, deadline, &options.interrupts, progress).await
 }
 
