@@ -324,7 +324,7 @@ impl Bench {
             "spec": {
                 "distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"},
                 "components": ["source-controller", "kustomize-controller", "helm-controller", "notification-controller",
-                    "image-reflector-controller", "image-automation-controller"],
+                    "image-reflector-controller", "image-automation-controller", "source-watcher"],
                 // No Flux controller runs here that could make the sync ready.
                 "wait": false,
                 "sync": {"kind": "GitRepository", "url": "https://git.example.com/fleet", "ref": "refs/heads/main", "path": "./"},

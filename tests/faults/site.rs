@@ -144,6 +144,7 @@ impl Site {
     pub async fn snapshot(&self) -> BTreeMap<String, Value> {
         eventually("what is deleted to be gone", SOON, || async {
             let snapshot = self.snapshot_now().await;
+            self.retry_deletions().await;
             snapshot.values().all(|object| object["metadata"].get("deletionTimestamp").is_none()).then_some(snapshot)
         })
         .await
@@ -218,14 +219,7 @@ impl Site {
             };
             let gone = eventually(&format!("every {kind} to go"), 2 * SOON, || async {
                 let left = left().await;
-                // The API server gives up on the objects of a kind it only just began to serve; any change to the definition
-                // makes it try again.
-                for object in
-                    left.iter().filter(|object| object["status"].to_string().contains("InstanceDeletionFailed"))
-                {
-                    let nudge = json!({"metadata": {"annotations": {"nudged": jiff::Timestamp::now().to_string()}}});
-                    let _ = self.direct.merge_patch(&ResourceId::of(object), None, &nudge, "harness").await;
-                }
+                self.retry_deletions().await;
                 left.is_empty().then_some(())
             })
             .await;
@@ -239,6 +233,17 @@ impl Site {
                         .collect::<Vec<_>>()
                 );
             }
+        }
+    }
+
+    /// The API server gives up on the objects of a kind it only just began to serve; any change to the definition makes it
+    /// try again.
+    async fn retry_deletions(&self) {
+        let mut definitions = self.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await;
+        definitions.retain(|object| object["status"].to_string().contains("InstanceDeletionFailed"));
+        for object in definitions {
+            let nudge = json!({"metadata": {"annotations": {"nudged": jiff::Timestamp::now().to_string()}}});
+            let _ = self.direct.merge_patch(&ResourceId::of(&object), None, &nudge, "harness").await;
         }
     }
 
