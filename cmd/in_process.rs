@@ -343,12 +343,11 @@ impl Listener {
         lock(&self.progress).clear();
     }
 
-    /// What an interrupted run has done, for its last words.
     fn stage(&self) -> Option<Stage> {
         lock(&self.state).stage
     }
 
-    /// What was done by a run that was stopped in `stage`.
+    /// What was done by a run that was stopped in `stage`, for its last words.
     fn done_until(&self, stage: Option<Stage>) -> String {
         let seen = lock(&self.state);
         let done = match seen.changed.len() {

@@ -76,7 +76,9 @@ pub async fn wait(
         let (id, change) = tokio::select! {
             Some(change) = changes.next() => change,
             _ = retries.tick(), if wait.given_up(survey).next().is_some() => {
-                retry_deletion(cluster, wait.given_up(survey)).await;
+                let retry = retry_deletion(cluster, wait.given_up(survey));
+                // Waiting goes on whether or not this helps.
+                let _ = tokio::time::timeout(RETRY_DELETION_EVERY, retry).await;
                 continue;
             }
             () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(survey, true)),
@@ -94,7 +96,6 @@ async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &Re
     let now = jiff::Timestamp::now().to_string();
     let touch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: now}}});
     for id in definitions {
-        // Waiting goes on whether or not this helps.
         if let Err(error) = cluster.merge_patch(id, None, &touch, RECONCILER_FIELD_MANAGER).await {
             tracing::debug!("cannot touch {id}: {error}");
         }
@@ -132,17 +133,10 @@ impl Wait {
         self.states.values().filter(|state| !self.is_reached(state))
     }
 
-    /// Returns the definitions that were deleted and whose objects the API server could not delete. It does not try again by
-    /// itself for a minute, and does give up on kinds it only just began to serve ("storage is (re)initializing").
+    /// Returns the definitions whose objects the API server could not delete. It does not try again by itself for a minute,
+    /// and does give up on kinds it only just began to serve ("storage is (re)initializing").
     fn given_up<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = &'a ResourceId> {
-        let gave_up = |state: &&State| {
-            let conditions =
-                survey.get(&state.id.key()).and_then(|live| live.pointer("/status/conditions")?.as_array());
-            conditions
-                .into_iter()
-                .flatten()
-                .any(|one| one["type"] == "Terminating" && one["reason"] == "InstanceDeletionFailed")
-        };
+        let gave_up = |state: &&State| survey.get(&state.id.key()).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
@@ -280,13 +274,20 @@ impl Wait {
     }
 }
 
+/// Returns why the API server could not delete the objects of a definition that is being deleted.
+fn deletion_failure(live: &Value) -> Option<&str> {
+    let conditions = live.pointer("/status/conditions")?.as_array()?;
+    let failed = |one: &&Value| one["type"] == "Terminating" && one["reason"] == "InstanceDeletionFailed";
+    conditions.iter().find(failed)?.get("message")?.as_str()
+}
+
 /// Returns what is known about an object that is not as it should be: its pods' reason before its own words.
 fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
     let from_pods = live.filter(|_| state.id.kind == "Deployment").and_then(|live| pods::trouble(live, pods.values()));
     match from_pods {
         Some(trouble) if state.health.status == Status::Failed => format!("{}; {trouble}", state.health.message),
         Some(trouble) => trouble,
-        None => state.health.message.clone(),
+        None => live.and_then(deletion_failure).unwrap_or(&state.health.message).to_owned(),
     }
 }
 
