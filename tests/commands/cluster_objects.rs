@@ -1,6 +1,6 @@
 //! Kinds and objects of the tests, a controller played by hand, and the binary's outcome.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
@@ -11,16 +11,6 @@ pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually};
 
 pub const SOON: Duration = Duration::from_secs(20);
-
-impl From<Output> for Run {
-    fn from(output: Output) -> Run {
-        Run {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
-    }
-}
 
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &[&str]) -> Run {

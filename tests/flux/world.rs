@@ -26,16 +26,13 @@ impl Run {
         self.stdout.lines().find(is_it).unwrap_or_else(|| panic!("no row {kind} {name}:\n{}", self.stdout)).to_owned()
     }
 }
+
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &str) -> Run {
     let mut command = cluster.command();
     command.args(arguments.split_whitespace()).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await.expect("joined").expect("the binary runs");
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-    }
+    output.into()
 }
 
 /// A GitRepository of the `main` branch at an address.

@@ -184,11 +184,7 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     let ask = |arguments: &[&str]| -> Run {
         let mut command = command(user.path(), cluster.folder());
         let output = command.args(arguments).stdin(Stdio::null()).output().expect("runs");
-        Run {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
+        output.into()
     };
     ask(&["get", "all"]).exits(0).stdout_has("seen").stderr_has("not allowed to list");
     ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");

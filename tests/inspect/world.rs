@@ -17,11 +17,7 @@ pub async fn run(cluster: &TestCluster, arguments: &[&str]) -> Run {
     let mut command = cluster.command();
     command.args(arguments).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await.expect("joined").expect("the binary runs");
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-    }
+    output.into()
 }
 
 /// A FluxInstance in the test's namespace that nobody waits for, with fields of the spec added or replaced.

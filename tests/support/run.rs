@@ -3,6 +3,8 @@
 // Each test binary uses what it needs.
 #![allow(dead_code)]
 
+use std::process::Output;
+
 use serde_json::Value;
 
 /// Exit code and both streams.
@@ -11,6 +13,17 @@ pub struct Run {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+/// A process that a signal ended has the code -1.
+impl From<Output> for Run {
+    fn from(output: Output) -> Run {
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
 }
 
 impl Run {
