@@ -1,8 +1,8 @@
 //! `stats`: how many Flux objects there are, by kind and state.
 
 use flux_operator::api::kinds::FLUX_KINDS;
-use flux_operator::inspect::collect::{self, Scope};
 use flux_operator::inspect::listing::{Listing, listing};
+use flux_operator::inspect::pages::{self, Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
 
 use crate::get::{Show, place, show};
@@ -52,7 +52,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
                     let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
                     let scope = Scope { namespace: namespace.clone(), selector: None };
-                    let counted = collect::pages::<Box<flux_operator::cluster::ClusterError>>(
+                    let counted = pages::read::<Box<flux_operator::cluster::ClusterError>>(
                         cluster,
                         &kinds,
                         &scope,
@@ -68,7 +68,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     let listed = counted.await.map_err(|e| cli_error(&e))?;
                     rows.retain(|row| row.running + row.suspended > 0);
                     let denied = listed.into_iter().find_map(|(_, l)| match l {
-                        collect::Listed::Denied(error) => Some(error),
+                        Listed::Denied(error) => Some(error),
                         _ => None,
                     });
                     match denied {

@@ -2,9 +2,9 @@
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::cluster::{ClusterError, ListOptions};
-use flux_operator::inspect::collect::{self, Listed, Scope};
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::listing::{Column, Item, Listing, Row, item};
+use flux_operator::inspect::pages::{self, Listed, Scope};
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
 use serde_json::Value;
@@ -238,7 +238,7 @@ async fn stream(
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
     // A wrong column is told before anything is asked of the cluster.
     options.output.select(&mut empty(), printer.now())?;
-    let result = collect::pages(cluster, kinds, scope, |kind, objects| {
+    let result = pages::read(cluster, kinds, scope, |kind, objects| {
         let mut listing = empty();
         listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object))).collect();
         options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;

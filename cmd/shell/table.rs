@@ -119,6 +119,10 @@ fn color_of(text: &str) -> Option<Color> {
 /// Text of others without what a terminal would obey: control characters and direction marks go, line ends and tabs become
 /// blanks.
 pub fn clean(text: &str) -> String {
+    // Nearly every text is plain, and a list has thousands.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     text.chars()
         .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
         .filter(|c| !c.is_control())

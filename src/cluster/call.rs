@@ -2,7 +2,8 @@
 //!
 //! kube's own retry policy is off: it tries 15 times and believes any `Retry-After`, so a command can hang for minutes.
 //! Here the limit spans connecting, the TLS handshake, every attempt and the whole answer; a retry that would not fit is
-//! not begun, and the last answer is reported instead. Watches and logs are bounded until their first byte only.
+//! not begun, and the last answer is reported instead. Watches, logs and what is read in pieces are bounded until their
+//! first byte only.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +33,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct TimedOut {
     pub after: Duration,
 }
+
+/// Marks a request whose answer is read while it arrives (an extension of the request).
+#[derive(Clone)]
+pub(super) struct Streamed;
 
 /// A call is about to be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +139,9 @@ async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Resul
 }
 
 fn is_streaming<B>(request: &Request<B>) -> bool {
+    if request.extensions().get::<Streamed>().is_some() {
+        return true;
+    }
     let query = request.uri().query().unwrap_or_default();
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "follow=true" | "follow=1"))
 }
@@ -246,9 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn watches_are_told_from_other_calls_by_their_query() {
+    fn watches_and_what_is_marked_are_told_from_other_calls() {
         let request = |uri: &str| Request::builder().uri(uri).body(()).unwrap();
         assert!(is_streaming(&request("/api/v1/pods?&watch=true&timeoutSeconds=290")));
         assert!(!is_streaming(&request("/api/v1/pods?labelSelector=watch%3Dtrue&limit=500")));
+        let mut list = request("/api/v1/pods?limit=500");
+        list.extensions_mut().insert(Streamed);
+        assert!(is_streaming(&list));
     }
 }

@@ -20,6 +20,7 @@ pub mod lease;
 pub mod object;
 mod object_ref;
 mod objects;
+mod pieces;
 mod proxy;
 pub mod requests;
 pub mod watch;
@@ -30,4 +31,5 @@ pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason}
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
 pub use objects::{ApplyOptions, ListOptions, Outcome};
+pub use pieces::Pieces;
 pub use proxy::ProxyEnvironment;

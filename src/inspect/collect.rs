@@ -1,23 +1,18 @@
-//! The one file of `inspect` that is not pure: it answers what a view asks for from the API server.
+//! Answers what a view asks for from the API server. With `pages`, the part of `inspect` that is not pure.
 //!
 //! Reads only. Cancelling drops the requests in flight; nothing in the cluster has changed.
 
 use futures::stream::{self, StreamExt};
-use kube::core::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::object;
-use super::resources::FluxObject;
 use super::snapshot::{self, Answer, Need, Snapshot};
-use crate::api::kinds::{self, FluxKind, ResourceType, SECRET};
+use crate::api::kinds::{self, ResourceType, SECRET};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 
 /// Requests in flight at once; the API server's own fairness is the bound beyond that.
-const CONCURRENCY: usize = 8;
-/// Objects per page; kubectl's number.
-const PAGE: u32 = 500;
+pub(super) const CONCURRENCY: usize = 8;
 /// A view that still asks for more after this many rounds asks in circles.
 const MAX_ROUNDS: usize = 64;
 /// Lines of a log that are read.
@@ -105,7 +100,7 @@ async fn call<T: DeserializeOwned>(
 }
 
 /// The versions a kind may be served at, newest first.
-fn versions(resource: &ResourceType) -> Vec<ResourceType> {
+pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
     match kinds::of(&resource.group, &resource.kind) {
         Some(kind) => {
             let at = |version: &'static str| ResourceType { version: version.into(), ..resource.clone() };
@@ -219,147 +214,6 @@ async fn may(
         .body(review.to_string().into_bytes());
     let review: Value = call(cluster, request, "ask which rights there are").await?;
     Ok(review.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
-}
-
-/// Which Flux objects are listed.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    /// `None` lists all namespaces.
-    pub namespace: Option<String>,
-    /// Kubernetes' label selector.
-    pub selector: Option<String>,
-}
-
-/// One page of a list: only what rows need.
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    metadata: PageMetadata,
-    items: Vec<FluxObject>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    token: Option<String>,
-}
-
-/// What came of listing one kind.
-#[derive(Debug)]
-pub enum Listed {
-    All,
-    NotInstalled,
-    Denied(Box<ClusterError>),
-}
-
-/// Lists kinds concurrently and hands their pages on in the order of kinds, each as soon as those before it are done.
-///
-/// At most two pages of each kind wait in memory. `on_page` returns an error to end early.
-///
-/// # Errors
-/// Of the first kind that cannot be listed for another reason than being absent or denied, or of `on_page`.
-pub async fn pages<E: From<ClusterError>>(
-    cluster: &Cluster,
-    flux_kinds: &[&'static FluxKind],
-    scope: &Scope,
-    mut on_page: impl FnMut(&'static FluxKind, Vec<FluxObject>) -> Result<(), E>,
-) -> Result<Vec<(&'static FluxKind, Listed)>, E> {
-    let permits = std::sync::Arc::new(tokio::sync::Semaphore::new(CONCURRENCY));
-    let mut tasks = tokio::task::JoinSet::new();
-    let mut queues = Vec::with_capacity(flux_kinds.len());
-    for (index, kind) in flux_kinds.iter().copied().enumerate() {
-        let (sender, receiver) = tokio::sync::mpsc::channel(2);
-        queues.push((kind, receiver));
-        let (cluster, scope, permits) = (cluster.clone(), scope.clone(), permits.clone());
-        tasks.spawn(async move {
-            // The order of permits is the order of kinds, so the one that is printed next is never starved.
-            let permit = permits.acquire_owned().await;
-            let listed = list_kind(&cluster, kind, &scope, &sender).await;
-            drop(permit);
-            (index, listed)
-        });
-    }
-    for (kind, receiver) in &mut queues {
-        while let Some(objects) = receiver.recv().await {
-            on_page(kind, objects)?;
-        }
-    }
-    let mut outcomes: Vec<Option<Listed>> = flux_kinds.iter().map(|_| None).collect();
-    while let Some(done) = tasks.join_next().await {
-        // A task only ends otherwise by a panic of ours, which has been reported by then.
-        let Ok((index, listed)) = done else { continue };
-        if let Some(outcome) = outcomes.get_mut(index) {
-            *outcome = Some(listed?);
-        }
-    }
-    Ok(flux_kinds.iter().copied().zip(outcomes).filter_map(|(kind, outcome)| Some((kind, outcome?))).collect())
-}
-
-async fn list_kind(
-    cluster: &Cluster,
-    kind: &'static FluxKind,
-    scope: &Scope,
-    sender: &tokio::sync::mpsc::Sender<Vec<FluxObject>>,
-) -> Result<Listed, ClusterError> {
-    for version in versions(&kind.resource_type()) {
-        let mut token: Option<String> = None;
-        let mut restarted = false;
-        loop {
-            match page(cluster, &version, scope, token.as_deref()).await {
-                Ok(page) => {
-                    if sender.send(page.items).await.is_err() {
-                        return Ok(Listed::All);
-                    }
-                    token = page.metadata.token.filter(|t| !t.is_empty());
-                    if token.is_none() {
-                        return Ok(Listed::All);
-                    }
-                }
-                Err(error) if error.is_api_missing() => break,
-                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
-                    return Ok(Listed::Denied(Box::new(error)));
-                }
-                // The pages' snapshot expired before anything was handed on: one fresh start shows nothing twice.
-                Err(error)
-                    if matches!(error.reason, Reason::Server { code: 410, .. }) && token.is_none() && !restarted =>
-                {
-                    restarted = true;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(Listed::NotInstalled)
-}
-
-async fn page(
-    cluster: &Cluster,
-    resource: &ResourceType,
-    scope: &Scope,
-    token: Option<&str>,
-) -> Result<Page, ClusterError> {
-    let name = resource.resource_name();
-    let failed = |e| cluster.explain(e, format!("list {name}"), None);
-    let params = kube::api::ListParams {
-        limit: Some(PAGE),
-        label_selector: scope.selector.clone(),
-        continue_token: token.map(Into::into),
-        ..kube::api::ListParams::default()
-    };
-    let request = Request::new(resource.path(scope.namespace.as_deref(), None)).list(&params);
-    let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-    let text = cluster.client.request_text(request).await.map_err(failed)?;
-    match serde_json::from_str::<Page>(&text) {
-        Ok(page) => Ok(page),
-        // One object of unusual types must not hide the other 499.
-        Err(_) => {
-            let page: Value = serde_json::from_str(&text).map_err(|e| failed(kube::Error::SerdeError(e)))?;
-            let items = object::items(&page, "/items").iter().map(FluxObject::of).collect();
-            let token = object::some_text(&page, "/metadata/continue").map(Into::into);
-            Ok(Page { metadata: PageMetadata { token }, items })
-        }
-    }
 }
 
 /// The part of a server-side table that names objects: the first cell of a row is the name, for every kind.

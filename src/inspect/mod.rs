@@ -16,6 +16,7 @@ pub mod instance;
 pub mod inventory;
 pub mod listing;
 pub mod object;
+pub mod pages;
 pub mod report;
 pub mod resources;
 pub mod selector;
