@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::{Location, checked};
 
@@ -115,6 +115,20 @@ impl Positions {
     }
 }
 
+/// Whether the value parser takes a document that is this scalar as empty. A tag of the application changes nothing,
+/// one that makes the text a string or bytes does.
+fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
+    let is_nullish = text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null");
+    match tag.map(|tag| (tag.core_suffix(), tag.parts())) {
+        Some((Some(core), _)) => core == "null",
+        Some((None, (handle, suffix))) => {
+            let is_non_specific = matches!((handle, suffix), ("", "!") | ("!", ""));
+            style == ScalarStyle::Plain && is_nullish && !is_non_specific && !suffix.ends_with("binary")
+        }
+        None => style == ScalarStyle::Plain && is_nullish,
+    }
+}
+
 /// A container whose end has not been read yet.
 struct Open {
     node: usize,
@@ -141,10 +155,7 @@ impl Builder {
         let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let is_null = style == ScalarStyle::Plain
-                    && tag.is_none()
-                    && (text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null"));
-                if self.open.is_empty() && is_null {
+                if self.open.is_empty() && is_null(&text, style, tag.as_deref()) {
                     return;
                 }
                 if !self.takes_key(&text, location) {

@@ -338,6 +338,19 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn positions_leave_out_the_same_empty_documents() {
+    for tag in ["", "!", "!0", "!x", "!!str", "!!null", "!!int", "!!binary", "!!timestamp", "!<tag:yaml.org,2002:str>"]
+    {
+        for scalar in ["", "~", "null", "Null", "''", "'~'", "text"] {
+            let text = format!("{tag} {scalar}\n---\na: 1\n");
+            if let Ok(values) = parse_documents(&text) {
+                assert_eq!(values.len(), parse_positions(&text).len(), "{text}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -356,7 +369,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused_without_panic(text in "\\PC{0,60}|[ -~\n\t]{0,120}") {
+    fn any_text_is_read_or_refused_without_panic(text in "\\PC{0,60}|[ -~\n\t]{0,120}|[!:a0~' -]{0,12}") {
         let positions = parse_positions(&text);
         if let Ok(values) = parse_documents(&text) {
             prop_assert_eq!(values.len(), positions.len());
