@@ -172,7 +172,7 @@ impl Source {
             return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
                 .object(reference)
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
-                .hint("install Flux with `flux-operator install` or an instance, or check the context");
+                .hint("install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context");
         }
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);

@@ -99,7 +99,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// The API of what was asked for is not there at all.
 pub fn api_missing(source: &Source, api: &str) -> CliError {
     CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place())).hint(format!(
-        "the API server does not serve {api}: install it with `flux-operator install`, or check the context"
+        "the API server does not serve {api}: install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context"
     ))
 }
 

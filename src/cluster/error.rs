@@ -216,7 +216,7 @@ impl Reason {
             Reason::NotFound { object } if object.kind.eq_ignore_ascii_case("namespace") => {
                 vec![format!("create it with `kubectl create namespace {}`", object.name)]
             }
-            Reason::ApiMissing { .. } => hint("install the operator's API with `flux-operator install`"),
+            Reason::ApiMissing { .. } => hint("install what serves it, or check the context"),
             Reason::FieldConflict { .. } => hint("take the fields over with --force-conflicts"),
             Reason::Stale => hint("run the command again"),
             Reason::TimedOut { .. } => hint("check that the cluster is healthy, or wait longer with --request-timeout"),

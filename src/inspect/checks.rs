@@ -216,7 +216,11 @@ fn definitions(snapshot: &Snapshot) -> Group {
         .filter(|crd| kinds::FLUX_KINDS.iter().any(|k| k.group == object::text(crd, "/spec/group")))
         .collect();
     if !of_flux.iter().any(|crd| object::name(crd) == well_known::INSTANCE_CRD) {
-        group.fail(well_known::INSTANCE_CRD, "the FluxInstance API is not installed", "run `flux-operator install`");
+        group.fail(
+            well_known::INSTANCE_CRD,
+            "the FluxInstance API is not installed",
+            "install the operator, or go without it: `flux-operator apply instance -f FILE --in-process`",
+        );
     }
     for crd in of_flux {
         let name = object::name(crd);

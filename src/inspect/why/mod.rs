@@ -258,8 +258,7 @@ impl<'a> Walk<'a> {
                         "flux-operator reconcile instance {} -n {} --in-process",
                         object::name(instance),
                         self.namespace()
-                    ))
-                    .next("flux-operator install"),
+                    )),
             ),
             Operator::Unhealthy(deployment) => self.deployment(deployment).or_else(|| {
                 let health = kstatus::compute(deployment);
