@@ -4,6 +4,7 @@ use flux_operator::api::kinds::FLUX_KINDS;
 use flux_operator::inspect::listing::{Listing, listing};
 use flux_operator::inspect::pages::{self, Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
+use flux_operator::inspect::resources::FluxObject;
 
 use crate::get::{Show, place, show};
 use crate::shell::cluster::cli_error;
@@ -52,7 +53,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
                     let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
                     let scope = Scope { namespace: namespace.clone(), selector: None };
-                    let counted = pages::read::<Box<flux_operator::cluster::ClusterError>>(
+                    let counted = pages::read::<FluxObject, Box<flux_operator::cluster::ClusterError>>(
                         cluster,
                         &kinds,
                         &scope,

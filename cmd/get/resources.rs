@@ -1,9 +1,9 @@
 //! `get resources`: Flux objects of every kind, page by page.
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
-use flux_operator::cluster::{ClusterError, ListOptions};
+use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
-use flux_operator::inspect::listing::{Column, Item, Listing, Row, item};
+use flux_operator::inspect::listing::{Item, Listing, Row, item};
 use flux_operator::inspect::pages::{self, Listed, Scope};
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
@@ -128,15 +128,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 }
                 items
             };
-            Ok(Listing { kind: "List", columns: columns(&kinds), items })
+            Ok(Listing { kind: "List", columns: ResourceRow::COLUMNS.to_vec(), items })
         })
         .await
     })
-}
-
-/// The columns; one kind needs no column that says so.
-fn columns(_kinds: &[&'static FluxKind]) -> Vec<Column> {
-    ResourceRow::COLUMNS.to_vec()
 }
 
 fn row(kind: &'static FluxKind, object: Value) -> Item {
@@ -159,42 +154,14 @@ async fn all(
         && !args.watch
     {
         let mut items = Vec::new();
-        let options = ListOptions { label_selector: args.scope.selector.clone(), field_selector: None };
-        let mut denied = None;
-        let mut missing = 0;
-        for kind in kinds {
-            for version in kind.versions {
-                let mut resource = kind.resource_type();
-                resource.version = (*version).into();
-                match cluster.list(&resource, namespace, &options).await {
-                    Ok(objects) => {
-                        items.extend(objects.into_iter().map(|o| row(kind, o)));
-                        break;
-                    }
-                    Err(error) if error.is_api_missing() => {
-                        missing += usize::from(Some(version) == kind.versions.last())
-                    }
-                    Err(error) if error.category() == flux_operator::cluster::Category::Denied => {
-                        denied = denied.or(Some(error));
-                        break;
-                    }
-                    Err(error) => return Err(cli_error(&error)),
-                }
-            }
-        }
-        if missing == kinds.len() {
-            let api =
-                if kinds.len() == 1 { kinds.iter().map(|k| k.plural).collect() } else { "Flux resources".to_owned() };
-            return Err(api_missing(source, &api));
-        }
-        return match denied {
-            Some(error) if items.is_empty() => Err(cli_error(&error)),
-            Some(error) => {
-                shell.warn(&format!("some kinds are left out: {}", error.reason));
-                Ok(items)
-            }
-            None => Ok(items),
-        };
+        let scope = Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone() };
+        let listed = pages::read(cluster, kinds, &scope, |kind, objects: Vec<Value>| {
+            items.extend(objects.into_iter().map(|object| row(kind, object)));
+            Ok::<_, Box<ClusterError>>(())
+        });
+        let listed = listed.await.map_err(|error| cli_error(&error))?;
+        tell_gaps(shell, source, listed, items.is_empty())?;
+        return Ok(items);
     }
     let viewed = source
         .view(shell, |snapshot| {
@@ -234,7 +201,7 @@ async fn stream(
     scope: &Scope,
     options: &Show<'_>,
 ) -> Result<Exit, CliError> {
-    let empty = || Listing { kind: "List", columns: columns(kinds), items: vec![] };
+    let empty = || Listing { kind: "List", columns: ResourceRow::COLUMNS.to_vec(), items: vec![] };
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
     // A wrong column is told before anything is asked of the cluster.
     options.output.select(&mut empty(), printer.now())?;
@@ -249,30 +216,45 @@ async fn stream(
         Ended::Cluster(error) => cli_error(&error),
         Ended::Printing(error) => error,
     })?;
-    let mut denied: Vec<_> = Vec::new();
-    let mut missing = 0;
+    tell_gaps(shell, source, listed, printer.rows() == 0)?;
+    if printer.rows() == 0 {
+        shell.status(&options.nothing);
+    }
+    Ok(Exit::Done)
+}
+
+/// Says which kinds could not be listed: as an error where that is why there is nothing, else as a warning.
+fn tell_gaps(
+    shell: &Shell,
+    source: &Source,
+    listed: Vec<(&'static FluxKind, Listed)>,
+    nothing: bool,
+) -> Result<(), CliError> {
+    let plurals = |kinds: &[&FluxKind]| kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
+    let all = listed.len();
+    let (mut denied, mut first, mut missing) = (vec![], None, vec![]);
     for (kind, outcome) in listed {
         match outcome {
             Listed::All => {}
-            Listed::NotInstalled => missing += 1,
-            Listed::Denied(error) => denied.push((kind, error)),
+            Listed::NotInstalled => missing.push(kind),
+            Listed::Denied(error) => {
+                denied.push(kind);
+                first = first.or(Some(error));
+            }
         }
     }
-    if printer.rows() == 0 {
-        if let Some((_, error)) = denied.first() {
-            return Err(cli_error(error));
+    match first {
+        Some(error) if nothing => Err(cli_error(&error)),
+        Some(_) => {
+            shell.warn(&format!("not allowed to list {}", plurals(&denied)));
+            Ok(())
         }
-        if missing == kinds.len() {
-            let api =
-                if kinds.len() == 1 { kinds.iter().map(|k| k.plural).collect() } else { "Flux resources".to_owned() };
-            return Err(api_missing(source, &api));
+        None if missing.len() == all => {
+            let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
+            Err(api_missing(source, &api))
         }
-        shell.status(&options.nothing);
-    } else if !denied.is_empty() {
-        let names: Vec<_> = denied.iter().map(|(kind, _)| kind.plural).collect();
-        shell.warn(&format!("not allowed to list {}", names.join(", ")));
+        None => Ok(()),
     }
-    Ok(Exit::Done)
 }
 
 /// A row without the object behind it: what a table needs.

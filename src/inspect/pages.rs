@@ -1,4 +1,4 @@
-//! Flux objects of many kinds, handed on while the API server still sends them.
+//! Flux objects of many kinds, whole or just what rows need, handed on while the API server still sends them.
 //!
 //! An API server lists a kind out of its cache, but pages after the first out of etcd once its cache no longer has the
 //! revision of the first, some minutes after the last change; that costs it three to four times as much (measured with
@@ -10,11 +10,13 @@ use std::sync::Arc;
 use kube::api::ListParams;
 use kube::core::Request;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Deserializer, Value};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::collect::{CONCURRENCY, versions};
+use super::object;
 use super::resources::FluxObject;
 use crate::api::kinds::{FluxKind, ResourceType};
 use crate::cluster::{Cluster, ClusterError, Reason};
@@ -43,6 +45,41 @@ pub enum Listed {
     Denied(Box<ClusterError>),
 }
 
+/// What a list can be read as.
+pub trait Listable: DeserializeOwned + Send + 'static {
+    /// Of an object that has a type in it that was not expected.
+    fn of(object: Value) -> Self;
+    fn key(&self) -> Key;
+}
+
+/// `namespace/name`: API servers list in the order of these, byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    fn new(namespace: &str, name: &str) -> Self {
+        Key(format!("{namespace}/{name}"))
+    }
+}
+
+impl Listable for FluxObject {
+    fn of(object: Value) -> Self {
+        FluxObject::of(&object)
+    }
+    fn key(&self) -> Key {
+        Key::new(&self.metadata.namespace, &self.metadata.name)
+    }
+}
+
+impl Listable for Value {
+    fn of(object: Value) -> Self {
+        object
+    }
+    fn key(&self) -> Key {
+        Key::new(object::namespace(self).unwrap_or_default(), object::name(self))
+    }
+}
+
 /// Lists kinds concurrently and hands their objects on in the order of kinds, some hundreds at a time, each as soon as
 /// those before them are done.
 ///
@@ -50,11 +87,11 @@ pub enum Listed {
 ///
 /// # Errors
 /// Of the first kind that cannot be listed for another reason than being absent or denied, or of `on_batch`.
-pub async fn read<E: From<ClusterError>>(
+pub async fn read<T: Listable, E: From<ClusterError>>(
     cluster: &Cluster,
     flux_kinds: &[&'static FluxKind],
     scope: &Scope,
-    mut on_batch: impl FnMut(&'static FluxKind, Vec<FluxObject>) -> Result<(), E>,
+    mut on_batch: impl FnMut(&'static FluxKind, Vec<T>) -> Result<(), E>,
 ) -> Result<Vec<(&'static FluxKind, Listed)>, E> {
     let permits = Arc::new(Semaphore::new(CONCURRENCY));
     let mut tasks = JoinSet::new();
@@ -98,16 +135,6 @@ struct Place {
     skip: Option<Key>,
 }
 
-/// `namespace/name`: API servers list in the order of these, byte by byte.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(String);
-
-impl Key {
-    fn of(object: &FluxObject) -> Self {
-        Key(format!("{}/{}", object.metadata.namespace, object.metadata.name))
-    }
-}
-
 /// How one page ended.
 enum Ended {
     Read,
@@ -117,11 +144,11 @@ enum Ended {
     Unwanted,
 }
 
-async fn list(
+async fn list<T: Listable>(
     cluster: &Cluster,
     kind: &'static FluxKind,
     scope: &Scope,
-    sender: &mpsc::Sender<Vec<FluxObject>>,
+    sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Listed, ClusterError> {
     for version in versions(&kind.resource_type()) {
         let mut place = Place::default();
@@ -155,12 +182,12 @@ async fn list(
 }
 
 /// Reads the page at `place` and moves `place` behind what was handed on.
-async fn page(
+async fn page<T: Listable>(
     cluster: &Cluster,
     resource: &ResourceType,
     scope: &Scope,
     place: &mut Place,
-    sender: &mpsc::Sender<Vec<FluxObject>>,
+    sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Ended, ClusterError> {
     let name = resource.resource_name();
     let failed = |e| cluster.explain(e, format!("list {name}"), None);
@@ -180,12 +207,12 @@ async fn page(
         let unexpected = |e| failed(kube::Error::SerdeError(e));
         batch.extend(text.objects().map_err(unexpected)?);
         if let Some(last) = &place.skip {
-            batch.retain(|object| Key::of(object) > *last);
+            batch.retain(|object: &T| object.key() > *last);
         }
         if let Some(object) = batch.last()
             && (batch.len() >= BATCH || !matches!(read, Ok(1..)))
         {
-            place.last = Some(Key::of(object));
+            place.last = Some(object.key());
             if sender.send(std::mem::take(&mut batch)).await.is_err() {
                 return Ok(Ended::Unwanted);
             }
@@ -227,7 +254,7 @@ struct ListMetadata {
 
 impl ListText {
     /// Takes the objects that are complete out of the unread text.
-    fn objects(&mut self) -> Result<Vec<FluxObject>, serde_json::Error> {
+    fn objects<T: Listable>(&mut self) -> Result<Vec<T>, serde_json::Error> {
         if self.head.is_none() {
             let Some(length) = length_of_head(&self.unread) else { return Ok(vec![]) };
             self.head = Some(self.unread.drain(..length).collect());
@@ -268,7 +295,7 @@ fn length_of_head(text: &[u8]) -> Option<usize> {
 }
 
 /// The object a text begins with and the text after it; `None` if it is not complete.
-fn first_object(text: &[u8]) -> Result<Option<(FluxObject, &[u8])>, serde_json::Error> {
+fn first_object<T: Listable>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
     let mut parser = Deserializer::from_slice(text).into_iter();
     let object = match parser.next() {
         Some(Ok(object)) => object,
@@ -276,7 +303,7 @@ fn first_object(text: &[u8]) -> Result<Option<(FluxObject, &[u8])>, serde_json::
             // One object of unusual types must not hide the others.
             let mut parser = Deserializer::from_slice(text).into_iter::<Value>();
             return match parser.next() {
-                Some(Ok(object)) => Ok(text.get(parser.byte_offset()..).map(|rest| (FluxObject::of(&object), rest))),
+                Some(Ok(object)) => Ok(text.get(parser.byte_offset()..).map(|rest| (T::of(object), rest))),
                 Some(Err(error)) if !error.is_eof() => Err(error),
                 _ => Ok(None),
             };
@@ -304,7 +331,7 @@ mod tests {
     use crate::api::kinds;
     use crate::cluster::Endpoint;
 
-    fn object(name: &str) -> Value {
+    fn repository(name: &str) -> Value {
         json!({"metadata": {"name": name, "namespace": "apps"}, "spec": {"url": "https://[x]/\"}],{\\"}})
     }
 
@@ -314,9 +341,9 @@ mod tests {
 
     #[test]
     fn a_list_reads_the_same_wherever_its_text_is_cut() {
-        let mut odd = object("odd");
+        let mut odd = repository("odd");
         odd["metadata"]["creationTimestamp"] = json!(["not a time"]);
-        let list = json!({"apiVersion": "v1", "items": [object("a"), odd, object("ü")], "kind": "L",
+        let list = json!({"apiVersion": "v1", "items": [repository("a"), odd, repository("ü")], "kind": "L",
             "metadata": {"continue": "next", "resourceVersion": "7"}});
         let metadata_first = r#"{"metadata":{"continue":"next"},"items" : [{"metadata":{"name":"a"}}
             , {"metadata":{"name":"odd"}},{"metadata":{"name":"ü"}}]}"#;
@@ -327,7 +354,7 @@ mod tests {
                 let mut objects = vec![];
                 for part in [before, after] {
                     list.unread.extend_from_slice(part);
-                    objects.extend(list.objects().unwrap());
+                    objects.extend(list.objects::<FluxObject>().unwrap());
                 }
                 assert_eq!(names(&objects), ["a", "odd", "ü"], "cut at {cut} of {text}");
                 assert_eq!(list.end().unwrap().as_deref(), Some("next"), "cut at {cut} of {text}");
@@ -339,7 +366,7 @@ mod tests {
     fn a_list_without_items_is_empty_and_half_a_list_is_an_error() {
         let read = |text: &str| {
             let mut list = ListText { unread: text.into(), ..ListText::default() };
-            (list.objects().map(|objects| objects.len()), list.end())
+            (list.objects::<FluxObject>().map(|objects| objects.len()), list.end())
         };
         for text in [r#"{"items":[],"metadata":{"continue":""}}"#, r#"{"items":null}"#, r#"{"kind":"L"}"#] {
             assert!(matches!(read(text), (Ok(0), Ok(None))), "{text}");
@@ -374,16 +401,16 @@ mod tests {
     async fn listed(cluster: &Cluster) -> (Vec<String>, Result<usize, Reason>) {
         let mut all = vec![];
         let kinds = [kinds::find("ocirepo").unwrap()];
-        let outcome = read::<ClusterError>(cluster, &kinds, &Scope::default(), |_, objects| {
-            all.extend(objects.into_iter().map(|object| object.metadata.name));
+        let outcome = read(cluster, &kinds, &Scope::default(), |_, objects: Vec<Value>| {
+            all.extend(objects.iter().map(|object| object::name(object).to_owned()));
             Ok(())
         })
         .await;
-        (all, outcome.map(|outcomes| outcomes.len()).map_err(|error| error.reason))
+        (all, outcome.map(|outcomes| outcomes.len()).map_err(|error: ClusterError| error.reason))
     }
 
     fn items(names: &[&str]) -> String {
-        names.iter().map(|name| object(name).to_string()).collect::<Vec<_>>().join(",")
+        names.iter().map(|name| repository(name).to_string()).collect::<Vec<_>>().join(",")
     }
 
     fn whole(names: &[&str], token: &str) -> Answer {
