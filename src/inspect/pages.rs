@@ -47,7 +47,7 @@ pub enum Listed {
 
 /// What a list can be read as.
 pub trait Listable: DeserializeOwned + Send + 'static {
-    /// Of an object that has a type in it that was not expected.
+    /// Reads an object in which a field has another type than expected.
     fn of(object: Value) -> Self;
     fn key(&self) -> Key;
 }

@@ -15,7 +15,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_installation_is_shown_as_it_is,
         drift_and_missing_objects_are_told,
-        a_list_of_some_hundreds_is_one_request_and_shown_in_order,
+        a_list_is_one_request_in_order_and_goes_on_where_it_was_cut,
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
         a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
@@ -80,7 +80,7 @@ async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
     run(&cluster, &["get", "inventory", "-o", "wide"]).await.exits(0).stdout_has(".spec.replicas");
 }
 
-async fn a_list_of_some_hundreds_is_one_request_and_shown_in_order(cluster: TestCluster) {
+async fn a_list_is_one_request_in_order_and_goes_on_where_it_was_cut(cluster: TestCluster) {
     installed(&cluster).await;
     let names: Vec<String> = (0..620).map(|i| format!("repo-{i:04}")).collect();
     let all: Vec<Value> = names.iter().map(|name| git(name, "a")).collect();
@@ -94,6 +94,16 @@ async fn a_list_of_some_hundreds_is_one_request_and_shown_in_order(cluster: Test
     let requests = cluster.requests_since(mark).await;
     assert_eq!(requests.count("list", "gitrepositories"), 1, "{:?}", requests.table());
     assert_eq!(requests.len(), 1, "nothing else is asked: {:?}", requests.table());
+    // Cut at different places: what has been printed is not printed again.
+    let proxy = cluster.proxy().await;
+    let lists = |uri: &str| uri.contains("/gitrepositories");
+    proxy.add_rule(FaultRule::nth(1, Fault::CutWithin { bytes: 1_000 }).uri(lists));
+    proxy.add_rule(FaultRule::nth(2, Fault::CutWithin { bytes: 45_000 }).uri(lists));
+    let mut cut = command(proxy.kubeconfig().path(), cluster.folder());
+    cut.args(["get", "resources", "gitrepo", "-o", "name"]).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || cut.output()).await.expect("joined").expect("runs");
+    assert_eq!(Run::from(output).exits(0).stdout, listed);
+    assert_eq!(proxy.count("GET", lists), 3);
 }
 
 async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {

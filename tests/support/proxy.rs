@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::stream;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -35,6 +36,8 @@ pub enum Fault {
     CutBefore,
     /// The API server handles it; the connection ends before the answer.
     CutAfter,
+    /// The connection ends after this many bytes of the answer's body.
+    CutWithin { bytes: usize },
     /// The proxy answers it with a `Status` object. `retry_after` in seconds.
     Answer { status: u16, retry_after: Option<u32> },
     /// No answer, and the connection stays open.
@@ -247,7 +250,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
 }
 
 type Sender = Arc<tokio::sync::Mutex<Option<SendRequest<Incoming>>>>;
-type Body = BoxBody<Bytes, hyper::Error>;
+type Body = BoxBody<Bytes, Error>;
 
 async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender) -> Result<Response<Body>, Error> {
     let method = request.method().to_string();
@@ -283,6 +286,13 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
         Some(Fault::CutAfter) => {
             shared.upstream.forward(request, &sender).await?;
             return Err("cut after the request was forwarded".into());
+        }
+        Some(Fault::CutWithin { bytes }) => {
+            let (parts, body) = shared.upstream.forward(request, &sender).await?.into_parts();
+            let mut body = body.collect().await?.to_bytes();
+            body.truncate(bytes);
+            let frames = [Ok(Frame::data(body)), Err("cut within the answer".into())];
+            Response::from_parts(parts, BodyExt::boxed(StreamBody::new(stream::iter(frames))))
         }
         Some(Fault::Delay(_)) | None => shared.upstream.forward(request, &sender).await?,
     };
@@ -356,7 +366,7 @@ impl Upstream {
         ready.ready().await?;
         let response = ready.send_request(request).await?;
         *sender = Some(ready);
-        Ok(response.map(BodyExt::boxed))
+        Ok(response.map(|body| body.map_err(Error::from).boxed()))
     }
 
     async fn connect(&self) -> Fallible<SendRequest<Incoming>> {
