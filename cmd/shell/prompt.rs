@@ -109,10 +109,11 @@ pub fn can_ask() -> bool {
 }
 
 async fn hidden(prompt: String) -> Result<SecretText, CliError> {
-    // Dropped with this future on an interrupt, while the reading thread still waits.
-    let _quiet = QuietTerminal::new();
-    let answer = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt).map(SecretText::from)).await;
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read from the terminal").caused_by(e);
+    // Dropped with this future on an interrupt, while the reading thread still waits.
+    let quiet = QuietTerminal::new().map_err(|e| failed(&e))?;
+    let ask = quiet.asker().map_err(|e| failed(&e))?;
+    let answer = tokio::task::spawn_blocking(move || ask(prompt).map(SecretText::from)).await;
     match answer.map_err(|e| failed(&e))? {
         Ok(answer) => Ok(answer),
         Err(e) if e.kind() == io::ErrorKind::Interrupted => {
@@ -122,24 +123,39 @@ async fn hidden(prompt: String) -> Result<SecretText, CliError> {
     }
 }
 
-/// Keeps the terminal from showing what is typed, from before the prompt until it is dropped, and then puts back what was.
+/// Keeps the terminal from showing and from acting on what is typed, from before the prompt until it is dropped; then
+/// it puts back what was, and ends the line of the prompt.
 ///
-/// The prompt's own guard lives in a thread that a signal leaves behind.
+/// The library that reads would do it in its own thread, which a signal leaves behind: it is given plain files, so that
+/// only one place changes the terminal.
 #[cfg(unix)]
-struct QuietTerminal(Option<(std::fs::File, rustix::termios::Termios)>);
+struct QuietTerminal {
+    terminal: std::fs::File,
+    before: rustix::termios::Termios,
+}
 
 #[cfg(unix)]
 impl QuietTerminal {
-    fn new() -> Self {
-        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        let terminal = std::fs::File::open("/dev/tty").ok();
-        QuietTerminal(terminal.and_then(|terminal| {
-            let before = tcgetattr(&terminal).ok()?;
-            let mut quiet = before.clone();
-            quiet.local_modes.remove(LocalModes::ECHO);
-            tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
-            Some((terminal, before))
-        }))
+    fn new() -> io::Result<Self> {
+        use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+        let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty")?;
+        let before = tcgetattr(&terminal)?;
+        let mut quiet = before.clone();
+        // Character by character: a line of the terminal's own ends after 4,096.
+        quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::ISIG);
+        quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+        quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&terminal, OptionalActions::Now, &quiet)?;
+        Ok(QuietTerminal { terminal, before })
+    }
+
+    /// What prints a prompt and reads the answer.
+    fn asker(&self) -> io::Result<impl FnOnce(String) -> io::Result<String> + Send + use<>> {
+        let (input, output) = (self.terminal.try_clone()?, self.terminal.try_clone()?);
+        Ok(move |prompt| {
+            let config = rpassword::ConfigBuilder::new().input_reader(input).output_writer(output).build();
+            rpassword::prompt_password_with_config(prompt, config)
+        })
     }
 }
 
@@ -147,10 +163,9 @@ impl QuietTerminal {
 impl Drop for QuietTerminal {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        if let Some((terminal, before)) = &self.0 {
-            // A terminal that went away needs nothing.
-            let _ = tcsetattr(terminal, OptionalActions::Now, before);
-        }
+        // A terminal that went away needs nothing.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+        let _ = io::Write::write_all(&mut &self.terminal, b"\n");
     }
 }
 
@@ -159,8 +174,12 @@ struct QuietTerminal;
 
 #[cfg(not(unix))]
 impl QuietTerminal {
-    fn new() -> Self {
-        QuietTerminal
+    fn new() -> io::Result<Self> {
+        Ok(QuietTerminal)
+    }
+
+    fn asker(&self) -> io::Result<impl FnOnce(String) -> io::Result<String> + Send + use<>> {
+        Ok(|prompt: String| rpassword::prompt_password(prompt))
     }
 }
 
