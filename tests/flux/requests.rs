@@ -139,6 +139,16 @@ async fn all_objects_of_a_kind_are_asked_at_once(cluster: TestCluster) {
     let kustomizations = api(&cluster, "Kustomization");
     kustomizations.patch("dependent", &PatchParams::default(), &Patch::Merge(patch)).await.expect("patched");
     run(&cluster, "reconcile all --kind Kustomization").await.exits(0);
+    // kustomize-controller may look at the old artifact once more first; a wait would end with that failure.
+    let commit = &world.commit;
+    for name in ["broken", "misplaced", "app"] {
+        eventually(&format!("{name} at the new commit"), SOON, || async {
+            let found = kustomizations.get(name).await.ok()?;
+            found.data["status"]["lastAppliedRevision"].as_str()?.contains(commit).then_some(())
+        })
+        .await
+        .expect("mended");
+    }
     let waited = run(&cluster, "wait resource ks broken misplaced app --timeout 50s").await.exits(0);
     assert_eq!(waited.stdout.lines().filter(|l| l.contains(&world.commit)).count(), 3, "{}", waited.stdout);
 }
