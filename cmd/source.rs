@@ -18,6 +18,10 @@ use serde_json::Value;
 use crate::shell::cluster::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
+/// The way out where the API server does not serve what was asked for.
+pub const INSTALL_HINT: &str =
+    "install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context";
+
 const SOURCE: &str = "Source options";
 /// Deadline of a read, unless `--timeout` says otherwise.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -172,7 +176,7 @@ impl Source {
             return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
                 .object(reference)
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
-                .hint("install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context");
+                .hint(INSTALL_HINT);
         }
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Show, place, show};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{ScopeArgs, Source, instance_type};
+use crate::source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
 
 /// Show FluxInstances
 ///
@@ -98,9 +98,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// The API of what was asked for is not there at all.
 pub fn api_missing(source: &Source, api: &str) -> CliError {
-    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place())).hint(format!(
-        "the API server does not serve {api}: install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context"
-    ))
+    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
+        .hint(format!("the API server does not serve {api}: {INSTALL_HINT}"))
 }
 
 fn named(objects: &[&Value], name: &str) -> Vec<Value> {

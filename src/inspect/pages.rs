@@ -294,23 +294,19 @@ fn length_of_head(text: &[u8]) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// The object a text begins with and the text after it; `None` if it is not complete.
-fn first_object<T: Listable>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
+/// The value a text begins with and the text after it; `None` if it is not complete.
+fn first_value<T: DeserializeOwned>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
     let mut parser = Deserializer::from_slice(text).into_iter();
-    let object = match parser.next() {
-        Some(Ok(object)) => object,
-        Some(Err(error)) if !error.is_eof() => {
-            // One object of unusual types must not hide the others.
-            let mut parser = Deserializer::from_slice(text).into_iter::<Value>();
-            return match parser.next() {
-                Some(Ok(object)) => Ok(text.get(parser.byte_offset()..).map(|rest| (T::of(object), rest))),
-                Some(Err(error)) if !error.is_eof() => Err(error),
-                _ => Ok(None),
-            };
-        }
-        _ => return Ok(None),
-    };
-    Ok(text.get(parser.byte_offset()..).map(|rest| (object, rest)))
+    match parser.next() {
+        Some(Ok(value)) => Ok(text.get(parser.byte_offset()..).map(|rest| (value, rest))),
+        Some(Err(error)) if !error.is_eof() => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// Like [`first_value`]: one object of unusual types must not hide the others.
+fn first_object<T: Listable>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
+    first_value(text).or_else(|_| Ok(first_value(text)?.map(|(object, rest)| (T::of(object), rest))))
 }
 
 #[cfg(test)]

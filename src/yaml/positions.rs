@@ -115,18 +115,16 @@ impl Positions {
     }
 }
 
-/// Whether the value parser takes a document that is this scalar as empty. A tag of the application changes nothing,
-/// one that makes the text a string or bytes does.
+/// Whether the value parser takes a document that is this scalar as empty.
 fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
-    let is_nullish = text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null");
-    match tag.map(|tag| (tag.core_suffix(), tag.parts())) {
-        Some((Some(core), _)) => core == "null",
-        Some((None, (handle, suffix))) => {
-            let is_non_specific = matches!((handle, suffix), ("", "!") | ("!", ""));
-            style == ScalarStyle::Plain && is_nullish && !is_non_specific && !suffix.ends_with("binary")
-        }
-        None => style == ScalarStyle::Plain && is_nullish,
+    if let Some(core) = tag.and_then(Tag::core_suffix) {
+        return core == "null";
     }
+    // These make the text a string or bytes; a tag of the application changes nothing.
+    let is_typed =
+        tag.is_some_and(|tag| matches!(tag.parts(), ("", "!") | ("!", "")) || tag.suffix().ends_with("binary"));
+    let is_nullish = text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null");
+    style == ScalarStyle::Plain && is_nullish && !is_typed
 }
 
 /// A container whose end has not been read yet.
