@@ -6,7 +6,7 @@ use divan::Bencher;
 use flux_operator::api::FluxInstance;
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
-use flux_operator::yaml;
+use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
 const ALL: [&str; 7] = [

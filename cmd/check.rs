@@ -2,10 +2,10 @@
 
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
+use crate::common::read_source::{FromArgs, Source, within};
+use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured};
-use crate::shell::table::clean;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, within};
 
 /// Check the cluster and the installation
 ///

@@ -5,11 +5,11 @@ use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::inspect::listing::{Listing, Row, item};
 use flux_operator::inspect::object::ObjectRef;
 
+use crate::common::read_source::{FromArgs, Source};
 use crate::get::instance::without_managed_fields;
 use crate::get::{Show, place, show};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell, suggest};
-use crate::source::{FromArgs, Source};
 
 /// Show what happened to Flux objects, oldest first
 ///
@@ -24,7 +24,7 @@ use crate::source::{FromArgs, Source};
     flux-operator events -A -w")]
 pub struct Args {
     /// KIND or KIND/NAME; all Flux kinds without
-    #[arg(value_name = "RESOURCE", add = crate::complete::resources())]
+    #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
     pub resource: Option<String>,
     /// The same as the argument, as flux spells it
     #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true)]

@@ -4,8 +4,9 @@ use clap::ValueEnum;
 use flux_operator::api::crd;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::distribution::{Component, Distribution, DistributionError};
-use flux_operator::explain::{self, ExplainError, FieldView};
-use flux_operator::yaml;
+use flux_operator::format::yaml;
+use flux_operator::k8s::crd_fields;
+use flux_operator::k8s::crd_fields::{ExplainError, FieldView};
 use serde_json::Value;
 
 use crate::shell::{CliError, Exit, Shell, suggest};
@@ -53,7 +54,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let (kind, path) = split(&args.field)?;
     // Written as objects have it, group included, or as the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
-    let view = explain::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error))?;
+    let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error))?;
     shell.print(&render(&view, args)?)?;
     Ok(Exit::Done)
 }

@@ -2,15 +2,16 @@
 
 use flux_operator::api::kinds::FLUX_KINDS;
 use flux_operator::inspect::listing::{Listing, listing};
-use flux_operator::inspect::pages::{self, Listed, Scope};
+use flux_operator::inspect::read::pages;
+use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
 use flux_operator::inspect::resources::FluxObject;
 
+use crate::common::read_source::{FromArgs, Source};
 use crate::get::{Show, place, show};
 use crate::shell::cluster::cli_error;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source};
 
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///

@@ -6,11 +6,11 @@ use flux_operator::api::kinds;
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::trace::{self, Trace};
 
+use crate::common::read_source::{FromArgs, Source, within};
+use crate::render::table::clean;
 use crate::shell::cluster::cli_error;
 use crate::shell::output::{ViewArgs, structured};
-use crate::shell::table::clean;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, within};
 
 /// Show what manages an object and where its content comes from
 ///
@@ -27,7 +27,7 @@ use crate::source::{FromArgs, Source, within};
     -o jsonpath='{.steps[-1].originRevision}'")]
 pub struct Args {
     /// KIND/NAME, or KIND NAME
-    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::complete::resources())]
+    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]
     pub from: FromArgs,
@@ -80,7 +80,10 @@ fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
 }
 
 /// A kind that no table knows, by the objects a dump has of it.
-fn in_dump(snapshot: &flux_operator::inspect::snapshot::Snapshot, word: &str) -> Result<kinds::ResourceType, CliError> {
+fn in_dump(
+    snapshot: &flux_operator::inspect::read::snapshot::Snapshot,
+    word: &str,
+) -> Result<kinds::ResourceType, CliError> {
     use flux_operator::inspect::object;
     let found = snapshot.all().find(|o| {
         let kind = object::kind(o);

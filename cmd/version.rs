@@ -3,9 +3,9 @@
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::version::{VersionView, version};
 
+use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, instance_type, within};
 
 /// Show the versions of this program, the operator, Flux and the cluster
 ///

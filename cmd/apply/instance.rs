@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
+use flux_operator::format::yaml;
 use flux_operator::reconcile::operator::Attention;
-use flux_operator::reconcile::request::Absent;
 use flux_operator::reconcile::{self, prepare};
-use flux_operator::yaml;
+use flux_operator::request::Absent;
 use serde_json::Value;
 
-use crate::in_process::{self, DistributionArgs, InProcessArgs, called, conclude, plan_counts, refuse_beside_operator};
-use crate::manifest::read_written_instance;
-use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::objects::{Followed, Session, Target, instance_kind, until_ready};
+use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::manifest_file::read_written_instance;
+use crate::common::run_in_process;
+use crate::common::run_in_process::{
+    DistributionArgs, InProcessArgs, called, conclude, plan_counts, refuse_beside_operator,
+};
+use crate::common::{Followed, Session, Target, instance_kind, until_ready};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -117,18 +120,18 @@ async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, writt
         .await?;
     if dry_run {
         // The definition may be missing, so the server can only check what stands for the instance.
-        let options = in_process::options(&args.in_process, args.distribution.strict);
-        let plan = in_process::plan(session, instance, &distribution, &options, args.progress.progress).await?;
+        let options = run_in_process::options(&args.in_process, args.distribution.strict);
+        let plan = run_in_process::plan(session, instance, &distribution, &options, args.progress.progress).await?;
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
     let again = format!("{without} --in-process");
     let key = target.reference().to_string();
-    let options = in_process::options(&args.in_process, args.distribution.strict);
+    let options = run_in_process::options(&args.in_process, args.distribution.strict);
     let resource = target.kind.resource_type();
     let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
     let cluster = &session.cluster;
-    let outcome = in_process::conduct(
+    let outcome = run_in_process::conduct(
         session,
         args.progress.progress,
         options,
@@ -140,7 +143,7 @@ async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, writt
             let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
             let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
             listener.say(&format!("► {place} {}", outcome.as_str()));
-            let mut stored = in_process::stored(stored, &target)?;
+            let mut stored = run_in_process::stored(stored, &target)?;
             if !args.wait.wait {
                 stored.spec.wait = Some(false);
             }

@@ -11,8 +11,9 @@ use flux_operator::reconcile::{self, Options, Plan, ReconcileError, prepare};
 use serde_json::{Value, json};
 
 use super::instance::Args;
-use crate::in_process::{self, Listener, called, conclude, refuse_beside_operator};
-use crate::objects::{Session, Target, instance_kind};
+use crate::common::run_in_process;
+use crate::common::run_in_process::{Listener, called, conclude, refuse_beside_operator};
+use crate::common::{Session, Target, instance_kind};
 use crate::plan::saved::SavedPlan;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -35,7 +36,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
             .await?;
         let key = target.reference().to_string();
         let again = session.command(&format!("plan {} --out {}", target.words(), file.display()), &target.namespace);
-        let options = in_process::options(&args.in_process, false);
+        let options = run_in_process::options(&args.in_process, false);
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
         let work = async |options: &Options, listener: &Listener| {
             let (instance, plan) = match written {
@@ -45,14 +46,14 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
             reconcile::execute(&session.cluster, &instance, plan, options, listener).await
         };
         let outcome =
-            in_process::conduct(&session, args.progress.progress, options, "apply", &key, &again, work).await?;
+            run_in_process::conduct(&session, args.progress.progress, options, "apply", &key, &again, work).await?;
         conclude(&session, &key, &outcome, &session.look_at(&target))
     })?
 }
 
 async fn live(session: &Session<'_>, target: &Target) -> Result<FluxInstance, ReconcileError> {
     let found = session.cluster.get(&target.kind.resource_type(), Some(&target.namespace), &target.name).await;
-    Ok(in_process::stored(found.map_err(called)?, target)?)
+    Ok(run_in_process::stored(found.map_err(called)?, target)?)
 }
 
 /// Applies the instance of the plan, if the one in the cluster is still what the plan was made from.
@@ -77,7 +78,7 @@ async fn begin(
     };
     let (uid, generation) = match &before {
         Some(live) => {
-            let live = in_process::stored(live.clone(), target)?;
+            let live = run_in_process::stored(live.clone(), target)?;
             (live.metadata.uid.unwrap_or_default(), live.metadata.generation.unwrap_or_default())
         }
         None => (String::new(), 0),
@@ -94,7 +95,7 @@ async fn begin(
     }
     let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force, dry_run: false };
     let (_, stored) = cluster.apply(&resource, written, before.as_ref(), &options).await.map_err(called)?;
-    let instance = in_process::stored(stored, target)?;
+    let instance = run_in_process::stored(stored, target)?;
     plan.instance.uid = instance.metadata.uid.clone().unwrap_or_default();
     plan.instance.generation = instance.metadata.generation.unwrap_or_default();
     Ok((instance, plan))

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
-use flux_operator::yaml;
+use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
 use super::explain;
-use crate::manifest::read_instance;
+use crate::common::manifest_file::read_instance;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print the objects of a FluxInstance, offline

@@ -7,10 +7,10 @@ use flux_operator::api::{
     FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, VARIANTS,
     manifest, well_known,
 };
-use flux_operator::yaml;
+use flux_operator::format::yaml;
 
+use crate::common::manifest_file::manifest_error;
 use crate::export::{Format, FormatArgs};
-use crate::manifest::manifest_error;
 use crate::shell::{CliError, Exit, Shell};
 
 const DISTRIBUTION: &str = "Distribution options";
@@ -50,10 +50,10 @@ pub struct Args {
     #[arg(long, alias = "artifact", value_name = "URL", help_heading = DISTRIBUTION)]
     pub distribution_artifact: Option<String>,
     /// Secret to pull the artifact with
-    #[arg(long, alias = "artifact-pull-secret", value_name = "NAME", requires = "distribution_artifact", help_heading = DISTRIBUTION, add = crate::complete::secrets())]
+    #[arg(long, alias = "artifact-pull-secret", value_name = "NAME", requires = "distribution_artifact", help_heading = DISTRIBUTION, add = crate::common::complete::secrets())]
     pub distribution_artifact_pull_secret: Option<String>,
     /// Secret that the controllers' pods pull their images with
-    #[arg(long, alias = "image-pull-secret", value_name = "NAME", help_heading = DISTRIBUTION, add = crate::complete::secrets())]
+    #[arg(long, alias = "image-pull-secret", value_name = "NAME", help_heading = DISTRIBUTION, add = crate::common::complete::secrets())]
     pub distribution_image_pull_secret: Option<String>,
     /// Controllers to install instead of the default four, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(COMPONENTS),
@@ -120,7 +120,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", requires = "sync_url", help_heading = SYNC)]
     pub sync_interval: Option<String>,
     /// Secret with the credentials for the source
-    #[arg(long, value_name = "NAME", requires = "sync_url", help_heading = SYNC, add = crate::complete::secrets())]
+    #[arg(long, value_name = "NAME", requires = "sync_url", help_heading = SYNC, add = crate::common::complete::secrets())]
     pub sync_pull_secret: Option<String>,
     /// Whose identity to log in with instead of a secret
     #[arg(long, value_name = "PROVIDER", requires = "sync_url", value_parser = PossibleValuesParser::new(SYNC_PROVIDERS), help_heading = SYNC)]

@@ -2,12 +2,12 @@
 
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::Attention;
-use flux_operator::reconcile::request::Absent;
+use flux_operator::request::Absent;
 use kube::core::DynamicObject;
 
 use super::request_deletion;
-use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::objects::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
+use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
 use crate::shell::confirm::{Agreement, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -27,7 +27,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]

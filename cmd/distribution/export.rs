@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flux_operator::version_range::VersionRange;
+use flux_operator::format::version_range::VersionRange;
 
 use super::{SourceArgs, newest};
 use crate::shell::{CliError, Exit, Shell};

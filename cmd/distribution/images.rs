@@ -1,8 +1,8 @@
 //! `distribution images`: what a cluster pulls for a version of Flux.
 
 use flux_operator::distribution::{FluxVersion, ImageReference, Variant};
+use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Cell, Column, Row};
-use flux_operator::version_range::VersionRange;
 use serde::Serialize;
 
 use super::{ListArgs, SourceArgs, newest, unusable};

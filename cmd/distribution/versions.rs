@@ -1,8 +1,8 @@
 //! `distribution versions`: the versions that can be installed.
 
 use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
+use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Cell, Column, Row};
-use flux_operator::version_range::VersionRange;
 use serde::Serialize;
 
 use super::{ListArgs, SourceArgs, unusable, what_there_is};

@@ -1,7 +1,7 @@
 //! `export instance`: a FluxInstance as it would be written by hand.
 
 use super::{FormatArgs, print};
-use crate::objects::Session;
+use crate::common::Session;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print a FluxInstance without what the cluster added
@@ -15,7 +15,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system export instance flux -o json")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub format: FormatArgs,

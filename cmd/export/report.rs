@@ -1,12 +1,12 @@
 //! `export report`: a FluxReport computed from the cluster.
 
+use flux_operator::format::yaml;
 use flux_operator::inspect::report::report;
 use flux_operator::inspect::version::operator_version;
-use flux_operator::yaml;
 
 use super::{Format, FormatArgs};
+use crate::common::read_source::{FromArgs, Source, within};
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, within};
 
 /// Print a report of the installation, computed from the cluster
 ///

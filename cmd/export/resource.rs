@@ -3,8 +3,8 @@
 use futures::future::try_join_all;
 
 use super::{FormatArgs, print};
-use crate::objects::Session;
-use crate::objects::args::ResourceArgs;
+use crate::common::Session;
+use crate::common::args::ResourceArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print Flux resources without what the cluster added

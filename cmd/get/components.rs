@@ -13,9 +13,9 @@ use flux_operator::inspect::{components, object};
 use serde_json::Value;
 
 use super::{Show, place, show};
+use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell, suggest};
-use crate::source::{ScopeArgs, Source, instance_type};
 
 /// Show the controllers of an installation
 ///

@@ -4,9 +4,9 @@ use flux_operator::inspect::instance::history;
 use flux_operator::inspect::listing::listing;
 
 use super::{Show, show};
+use crate::common::read_source::{FromArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, instance_type};
 
 /// Show what an instance reconciled, newest first
 ///
@@ -21,7 +21,7 @@ use crate::source::{FromArgs, Source, instance_type};
     kubectl get fluxinstance -A -o yaml | flux-operator get history --from -")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub from: FromArgs,

@@ -7,9 +7,9 @@ use flux_operator::inspect::object;
 use serde_json::Value;
 
 use super::{Show, place, show};
+use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
 
 /// Show FluxInstances
 ///
@@ -24,7 +24,7 @@ use crate::source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
     flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
 pub struct Args {
     /// Names of instances; all without
-    #[arg(add = crate::complete::instances())]
+    #[arg(add = crate::common::complete::instances())]
     pub names: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,

@@ -8,10 +8,10 @@ use flux_operator::inspect::{inventory, object};
 use serde_json::Value;
 
 use super::{Show, show};
+use crate::common::read_source::{FromArgs, Source, instance_type};
+use crate::render::table::short_revision;
 use crate::shell::output::OutputArgs;
-use crate::shell::table::short_revision;
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, instance_type};
 
 /// Show what an instance applied, its health and its drift
 ///
@@ -27,7 +27,7 @@ use crate::source::{FromArgs, Source, instance_type};
     flux-operator get inventory -o name")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub from: FromArgs,

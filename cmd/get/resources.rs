@@ -4,18 +4,19 @@ use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::listing::{Item, Listing, Row, item};
-use flux_operator::inspect::pages::{self, Listed, Scope};
+use flux_operator::inspect::read::pages;
+use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
 use serde_json::Value;
 
 use super::instance::{api_missing, without_managed_fields};
 use super::{Show, place, show};
-use crate::objects::args::kind as parse_kind;
+use crate::common::args::kind as parse_kind;
+use crate::common::read_source::{ScopeArgs, Source, within};
 use crate::shell::cluster::cli_error;
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{ScopeArgs, Source, within};
 
 /// Show Flux objects of all kinds, or of some
 ///
@@ -33,10 +34,10 @@ use crate::source::{ScopeArgs, Source, within};
     flux-operator -n apps get resources ks/podinfo hr/podinfo -o yaml")]
 pub struct Args {
     /// KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
-    #[arg(value_name = "RESOURCE", add = crate::complete::resources())]
+    #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
     pub resources: Vec<String>,
     /// Kinds to list, repeatable or with commas
-    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::complete::kinds())]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::common::complete::kinds())]
     pub kind: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,

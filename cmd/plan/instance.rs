@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{saved::SavedPlan, view};
-use crate::in_process::{self, DistributionArgs, InProcessArgs};
-use crate::manifest::read_written_instance;
-use crate::objects::{Session, Target, instance_kind, suspended};
+use crate::common::manifest_file::read_written_instance;
+use crate::common::run_in_process;
+use crate::common::run_in_process::{DistributionArgs, InProcessArgs};
+use crate::common::{Session, Target, instance_kind, suspended};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -32,7 +33,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// Name of an instance in the cluster
-    #[arg(conflicts_with = "filename", default_value = "flux", add = crate::complete::instances())]
+    #[arg(conflicts_with = "filename", default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     /// File with the FluxInstance; - reads standard input
     #[arg(short, long, value_name = "FILE", alias = "file")]
@@ -69,8 +70,8 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let (plan, written) = shell.block_on(async {
         let (session, instance, written) = shell.interruptible(subject(args, shell)).await?;
         let distribution = args.distribution.open(&session, &instance)?;
-        let options = in_process::options(&InProcessArgs::default(), args.distribution.strict);
-        let plan = in_process::plan(&session, &instance, &distribution, &options, args.progress.progress).await?;
+        let options = run_in_process::options(&InProcessArgs::default(), args.distribution.strict);
+        let plan = run_in_process::plan(&session, &instance, &distribution, &options, args.progress.progress).await?;
         Ok::<_, CliError>((plan, written))
     })??;
     for warning in &plan.warnings {
@@ -108,7 +109,7 @@ async fn subject<'a>(args: &Args, shell: &'a Shell) -> Result<(Session<'a>, Flux
         if target.switch().is_off(&object) {
             return Err(suspended(&session, &target));
         }
-        return Ok((session, in_process::typed(object)?, None));
+        return Ok((session, run_in_process::typed(object)?, None));
     };
     let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
     let mut instance = manifest.instance;

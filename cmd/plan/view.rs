@@ -1,17 +1,17 @@
 //! A plan for people: a table by action, the fields that change and who set them, and diffs.
 
 use flux_operator::cluster::object::ResourceId;
+use flux_operator::format::yaml;
 use flux_operator::inspect::listing::{Cell, short_age};
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::diff::{FieldChange, comparable};
 use flux_operator::reconcile::plan::{PlannedObject, Step};
-use flux_operator::yaml;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::in_process::plan_counts;
-use crate::shell::table::{TableStyle, TableWriter, cut, terminal_width};
+use crate::common::run_in_process::plan_counts;
+use crate::render::table::{TableStyle, TableWriter, cut, terminal_width};
 use crate::shell::{CliError, Shell};
 
 /// What stands for a value nobody should read.

@@ -1,9 +1,9 @@
 //! `reconcile all`: asks for the reconciliation of every object of a kind.
 
-use flux_operator::reconcile::request::condition;
+use flux_operator::request::condition;
 
-use crate::objects::args::{DryRunArgs, kind, must_reconcile};
-use crate::objects::{Act, Session, Target, all_or_error, send};
+use crate::common::args::{DryRunArgs, kind, must_reconcile};
+use crate::common::{Act, Session, Target, all_or_error, send};
 use crate::shell::output::ReadyStatus;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -19,7 +19,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps reconcile all --kind gitrepo")]
 pub struct Args {
     /// Kind of the objects: any case, plural or short name
-    #[arg(long, value_name = "KIND", add = crate::complete::kinds())]
+    #[arg(long, value_name = "KIND", add = crate::common::complete::kinds())]
     pub kind: String,
     /// Only objects whose Ready condition has this status
     #[arg(long, value_enum, ignore_case = true, value_name = "STATUS")]

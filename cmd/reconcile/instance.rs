@@ -2,11 +2,12 @@
 
 use flux_operator::reconcile::{self, Options};
 
-use crate::in_process::{
-    self, DistributionArgs, InProcessArgs, Listener, conclude, plan_counts, refuse_beside_operator,
+use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::run_in_process;
+use crate::common::run_in_process::{
+    DistributionArgs, InProcessArgs, Listener, conclude, plan_counts, refuse_beside_operator,
 };
-use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::objects::{Act, Session, Target, request_and_follow, send, suspended};
+use crate::common::{Act, Session, Target, request_and_follow, send, suspended};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -26,7 +27,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system reconcile instance --in-process")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     /// Also migrate all Flux resources to their latest API version
     #[arg(long)]
@@ -74,14 +75,14 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
             if target.switch().is_off(&object) {
                 return Err(suspended(session, target));
             }
-            let instance = in_process::typed(object)?;
+            let instance = run_in_process::typed(object)?;
             let distribution = args.distribution.open(session, &instance)?;
             Ok((instance, distribution))
         })
         .await?;
-    let options = in_process::options(&args.in_process, args.distribution.strict);
+    let options = run_in_process::options(&args.in_process, args.distribution.strict);
     if args.dry_run.dry_run == Some(DryRun::Server) {
-        let plan = in_process::plan(session, &instance, &distribution, &options, args.progress.progress).await?;
+        let plan = run_in_process::plan(session, &instance, &distribution, &options, args.progress.progress).await?;
         shell.status(&format!("(server dry run) {}: {}", session.place(&reference), plan_counts(&plan)));
         return Ok(Exit::Done);
     }
@@ -92,7 +93,7 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
         return Err(error);
     }
     if let Some(one) = sent.into_iter().next() {
-        instance = in_process::typed(one.object)?;
+        instance = run_in_process::typed(one.object)?;
     }
     if !args.wait.wait {
         instance.spec.wait = Some(false);
@@ -104,6 +105,6 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exi
         reconcile::run(cluster, &instance, &distribution, options, listener).await
     };
     let outcome =
-        in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
+        run_in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
     conclude(session, &key, &outcome, &session.look_at(target))
 }

@@ -1,7 +1,7 @@
 //! `reconcile resource`: asks a Flux controller to look at an object now.
 
-use crate::objects::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
-use crate::objects::{Act, Session, request_and_follow};
+use crate::common::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
+use crate::common::{Act, Session, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 

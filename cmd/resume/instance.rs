@@ -1,7 +1,7 @@
 //! `resume instance`: the operator takes care of the instance again, at once.
 
-use crate::objects::args::{DryRunArgs, WaitArgs};
-use crate::objects::{Act, Session, request_and_follow};
+use crate::common::args::{DryRunArgs, WaitArgs};
+use crate::common::{Act, Session, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -16,7 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system resume instance flux --wait=false")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub wait: WaitArgs,

@@ -1,7 +1,7 @@
 //! `resume resource`: a Flux controller takes care of an object again, at once.
 
-use crate::objects::args::{DryRunArgs, ResourceArgs, WaitArgs, must_suspend};
-use crate::objects::{Act, Session, request_and_follow};
+use crate::common::args::{DryRunArgs, ResourceArgs, WaitArgs, must_suspend};
+use crate::common::{Act, Session, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use flux_operator::go_duration;
+use flux_operator::format::go_duration;
 
 use super::environment;
 

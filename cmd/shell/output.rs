@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use flux_operator::format::yaml;
 use flux_operator::inspect::listing::{Cell, Item, Listing};
-use flux_operator::yaml;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::jsonpath::{self, Template};
-use super::table::{TableStyle, TableWriter, clean, terminal_width};
 use super::{CliError, Shell, environment, suggest};
+use crate::render::table::{TableStyle, TableWriter, clean, terminal_width};
 
 pub const OUTPUT: &str = "Output options";
 const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];

@@ -1,7 +1,7 @@
 //! `suspend instance`: the operator leaves Flux as it is until the instance is resumed.
 
-use crate::objects::args::DryRunArgs;
-use crate::objects::{Act, Session, send};
+use crate::common::args::DryRunArgs;
+use crate::common::{Act, Session, send};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Suspend the reconciliation of a FluxInstance
@@ -16,7 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator suspend instance --dry-run=client")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub dry_run: DryRunArgs,

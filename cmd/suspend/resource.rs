@@ -1,7 +1,7 @@
 //! `suspend resource`: a Flux controller leaves an object alone until it is resumed.
 
-use crate::objects::args::{DryRunArgs, ResourceArgs, must_suspend};
-use crate::objects::{Act, Session, all_or_error, send};
+use crate::common::args::{DryRunArgs, ResourceArgs, must_suspend};
+use crate::common::{Act, Session, all_or_error, send};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Suspend the reconciliation of Flux resources

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use flux_operator::api::FluxInstance;
 use flux_operator::cluster::object::ResourceId;
 use flux_operator::reconcile::operator::Attention;
-use flux_operator::reconcile::request::Absent;
 use flux_operator::reconcile::{Options, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
+use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use tokio::time::Instant;
 
+use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::run_in_process;
+use crate::common::run_in_process::{InProcessArgs, Listener, reconcile_error, refuse_beside_operator};
+use crate::common::{Followed, Session, Target, until_gone};
 use crate::delete::request_deletion;
-use crate::in_process::{self, InProcessArgs, Listener, reconcile_error, refuse_beside_operator};
-use crate::objects::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::objects::{Followed, Session, Target, until_gone};
 use crate::shell::cluster::cli_error;
 use crate::shell::confirm::{Agreement, confirm};
 use crate::shell::progress::ProgressArgs;
@@ -35,7 +36,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator uninstall instance --in-process --keep-crds --yes")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub in_process: InProcessArgs,
@@ -97,7 +98,7 @@ async fn look<'a>(
                 )));
         }
     }
-    let instance = in_process::typed(object)?;
+    let instance = run_in_process::typed(object)?;
     let options = UninstallOptions { keep_crds: args.keep_crds, ..UninstallOptions::default() };
     let key = target.reference().to_string();
     let plan = uninstall_plan(&session.cluster, &instance, &options).await;
@@ -143,7 +144,7 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &Fl
     let keep = if args.keep_crds { " --keep-crds" } else { "" };
     let words = format!("uninstall {} --in-process{keep} --yes", target.words());
     let again = session.command(&words, &target.namespace);
-    let options = in_process::options(&args.in_process, false);
+    let options = run_in_process::options(&args.in_process, false);
     let work = async |options: &Options, listener: &Listener| {
         let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
         let options = UninstallOptions {
@@ -156,7 +157,8 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &Fl
         };
         uninstall(&session.cluster, instance, &options, listener).await
     };
-    let done = in_process::conduct(session, args.progress.progress, options, "uninstall", &key, &again, work).await?;
+    let done =
+        run_in_process::conduct(session, args.progress.progress, options, "uninstall", &key, &again, work).await?;
     conclude(session, &key, &done, &again)
 }
 

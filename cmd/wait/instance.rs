@@ -1,7 +1,7 @@
 //! `wait instance`: until a FluxInstance is ready, or gone.
 
 use super::ForArgs;
-use crate::objects::Session;
+use crate::common::Session;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -19,7 +19,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system wait instance flux --watch --timeout 10m")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub until: ForArgs,

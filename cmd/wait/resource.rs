@@ -1,8 +1,8 @@
 //! `wait resource`: until Flux resources are ready, or gone.
 
 use super::{For, ForArgs};
-use crate::objects::Session;
-use crate::objects::args::{ResourceArgs, must_report};
+use crate::common::Session;
+use crate::common::args::{ResourceArgs, must_report};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -5,10 +5,10 @@ use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 
+use crate::common::read_source::{FromArgs, Source, instance_type, within};
+use crate::render::table::{clean, cut, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
-use crate::shell::table::{clean, cut, terminal_width};
 use crate::shell::{CliError, Exit, Shell};
-use crate::source::{FromArgs, Source, instance_type, within};
 
 /// Explain why an instance is not ready
 ///
@@ -25,7 +25,7 @@ use crate::source::{FromArgs, Source, instance_type, within};
     flux-operator why instance --from ./dump")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::complete::instances())]
+    #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
     pub from: FromArgs,

@@ -1,7 +1,7 @@
 //! A duration is parsed or refused; its printed form means the same.
 #![no_main]
 
-use flux_operator::go_duration;
+use flux_operator::format::go_duration;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use flux_operator::api::manifest::{self, NamespaceChoice};
-use flux_operator::yaml;
+use flux_operator::format::yaml;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

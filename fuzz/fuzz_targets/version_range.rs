@@ -1,7 +1,7 @@
 //! A range is parsed or refused; its matches do not panic, and an exact version matches itself.
 #![no_main]
 
-use flux_operator::version_range::{VersionRange, parse_version_lenient};
+use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

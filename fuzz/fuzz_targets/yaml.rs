@@ -1,7 +1,7 @@
 //! What is read can be written, and reading that gives the same value.
 #![no_main]
 
-use flux_operator::yaml;
+use flux_operator::format::yaml;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use sha2::{Digest, Sha256};
 
 use super::flux_instance::{FluxInstanceSpec, Snapshot};
-use crate::go_duration;
+use crate::format::go_duration;
 
 /// How many entries are kept.
 pub const MAX_ENTRIES: usize = 5;

@@ -7,7 +7,7 @@ use super::well_known::{
     DEFAULT_NAMESPACE, DISABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION, RECONCILE_EVERY_ANNOTATION,
     RECONCILE_TIMEOUT_ANNOTATION,
 };
-use crate::go_duration;
+use crate::format::go_duration;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_ARTIFACT_INTERVAL: Duration = Duration::from_secs(10 * 60);

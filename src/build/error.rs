@@ -1,8 +1,8 @@
 //! Why a build fails.
 
 use crate::distribution::DistributionError;
+use crate::format::version_range::VersionRangeError;
 use crate::kustomize::{DuplicateObject, PatchError};
-use crate::version_range::VersionRangeError;
 
 /// A build that is not possible. Every variant comes from the spec or the distribution, so trying again does not help.
 #[derive(Debug, thiserror::Error)]

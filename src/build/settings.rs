@@ -6,7 +6,7 @@ use super::BuildError;
 use super::version::at_least;
 use crate::api::{ClusterSpec, FluxInstance, ShardingSpec, StorageSpec, SyncSpec, well_known};
 use crate::distribution::{Component, FLUX_NAMESPACE};
-use crate::go_duration;
+use crate::format::go_duration;
 
 /// What components default to.
 const DEFAULT_COMPONENTS: [Component; 4] = [

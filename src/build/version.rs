@@ -5,7 +5,7 @@ use semver::Version;
 use super::BuildError;
 use super::revision::Revision;
 use crate::distribution::{Distribution, FluxVersion};
-use crate::version_range::{VersionRange, parse_version_lenient};
+use crate::format::version_range::{VersionRange, parse_version_lenient};
 
 /// The range that "the latest stable version" means.
 const STABLE: &str = "2.x";

@@ -16,10 +16,10 @@ use secrecy::{ExposeSecret, SecretString};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-use super::call::{CallPolicy, RetryObserver, bounded};
 use super::credential_plugin::{self, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
+use super::retry::{CallPolicy, RetryObserver, bounded};
 use super::{ObjectRef, ProxyEnvironment};
 
 /// Limit of one API call unless the caller says otherwise.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{ObjectRef, explain};
+use super::{ObjectRef, diagnose};
 
 /// A failed piece of work against a cluster. `Display` says what was attempted; the source says why it failed.
 #[derive(Debug)]
@@ -252,7 +252,7 @@ impl ClusterError {
         object: Option<ObjectRef>,
         endpoint: &Endpoint,
     ) -> Self {
-        let reason = explain::reason_of(&error, object.as_ref(), endpoint);
+        let reason = diagnose::reason_of(&error, object.as_ref(), endpoint);
         ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason }
     }
 

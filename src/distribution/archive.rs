@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
 use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant};
-use crate::yaml;
+use crate::format::yaml;
 
 /// Bounds of what is read from an archive. The largest known one unpacks to 20 MB in 400 files.
 const MAX_ENTRIES: usize = 10_000;

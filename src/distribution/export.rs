@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Component, Distribution, DistributionError, FluxVersion, Variant};
-use crate::yaml;
+use crate::format::yaml;
 
 impl Distribution {
     /// Writes one version below `dir`, which is created if need be, and returns the written paths relative to it.

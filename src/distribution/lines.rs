@@ -1,6 +1,6 @@
 //! Lines and words of the notation, with their places for error messages.
 
-use super::gate::Gate;
+use super::version_gate::Gate;
 
 /// A mistake in a notation file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

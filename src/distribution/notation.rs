@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::gate::Gate;
 use super::lines::{Line, NotationError, Position, Word, Words, block, lines, offset};
+use super::version_gate::Gate;
 
 /// Everything the notation says.
 #[derive(Debug, Default)]

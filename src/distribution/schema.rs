@@ -4,9 +4,9 @@ use semver::Version;
 use serde_json::{Map, Value, json};
 
 use super::Component;
-use super::gate::{Gate, Place};
 use super::lines::NotationError;
 use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, Wrap};
+use super::version_gate::{Gate, Place};
 
 /// What a kind looks like in one Flux version, without its schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::object;
+use super::read::snapshot::Snapshot;
 use super::report;
-use super::snapshot::Snapshot;
 use super::version;
 use super::{components, trace};
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, LEASE};
-use crate::api::kstatus;
 use crate::api::well_known::{self, condition};
-use crate::version_range::parse_version_lenient;
+use crate::format::version_range::parse_version_lenient;
+use crate::k8s::kstatus;
 
 /// How one check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

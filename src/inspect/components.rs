@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
 use super::object;
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, POD};
-use crate::api::kstatus::{self, Status};
 use crate::api::well_known;
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::Status;
 
 /// Label selector of everything Flux itself installs.
 pub const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";

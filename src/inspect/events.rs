@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
 use super::object::{self, ObjectRef};
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, EVENT};
 
 /// One Kubernetes event.

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
 use super::object::{self, ObjectRef};
-use super::snapshot::Snapshot;
-use crate::api::kstatus::{self, Status};
+use super::read::snapshot::Snapshot;
 use crate::api::well_known;
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::Status;
 
 /// How a live object compares with what was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]

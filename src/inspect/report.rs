@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use super::components;
 use super::listing::{Cell, Column, Row};
 use super::object;
+use super::read::snapshot::Snapshot;
 use super::resources::FluxObject;
-use super::snapshot::Snapshot;
 use super::trace;
 use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
-use crate::api::kstatus;
 use crate::api::well_known::{self, condition::READY};
+use crate::k8s::kstatus;
 
 /// Counts of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]

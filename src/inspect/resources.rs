@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
 

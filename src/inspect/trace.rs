@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::object::{self, ObjectRef};
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds;
 use crate::api::well_known::{self, condition::READY};
 

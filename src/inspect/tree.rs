@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::components;
 use super::inventory;
 use super::object::{self, ObjectRef};
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds;
-use crate::api::kstatus::{self, Status};
 use crate::api::well_known;
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::Status;
 
 /// One object with what hangs below it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

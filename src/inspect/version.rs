@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::components::split_image;
 use super::object;
-use super::snapshot::Snapshot;
+use super::read::snapshot::Snapshot;
 use crate::api::kinds::{CRD, DEPLOYMENT};
 use crate::api::well_known;
-use crate::version_range::{VersionRange, parse_version_lenient};
+use crate::format::version_range::{VersionRange, parse_version_lenient};
 
 /// Versions of everything involved; what is not known is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

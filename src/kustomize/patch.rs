@@ -8,7 +8,8 @@ use super::json_patch::{JsonPatch, JsonPatchError};
 use super::resource::{Resource, ResourceId, ResourceList, effective_namespace, group_version, kind, name, namespace};
 use super::selector::{CompiledSelector, Selector, SelectorError};
 use super::strategic_merge::{self, MergeError};
-use crate::yaml::{self, YamlError};
+use crate::format::yaml;
+use crate::format::yaml::YamlError;
 
 /// A patch as written: a text (JSON 6902 list or strategic merge, as YAML or JSON) and perhaps a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

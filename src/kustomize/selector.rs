@@ -4,8 +4,8 @@ use std::fmt;
 
 use regex::Regex;
 
-use super::label_selector::{LabelSelector, LabelSelectorError};
 use super::resource::{Resource, effective_namespace, group_version, kind};
+use crate::k8s::label_selector::{LabelSelector, LabelSelectorError};
 
 /// A patch target as written. Empty fields select everything; the five names are regular expressions that have to match the
 /// whole value, the two selectors follow Kubernetes' label selector grammar.

@@ -9,17 +9,18 @@ use tokio::time::{Duration, Instant, MissedTickBehavior};
 
 use super::interrupt::{Interrupt, Interrupts, interrupted};
 use super::messages::Unhealthy;
-use super::pods;
 use super::progress::{Progress, Update};
 use super::survey::Survey;
 use crate::api::inventory::ObjectId;
 use crate::api::kinds;
-use crate::api::kstatus::{self, Health, Status};
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::Cluster;
 use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
 use crate::cluster::watch::{Change, Follower};
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::{Health, Status};
+use crate::k8s::pod_trouble;
 
 const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
@@ -283,7 +284,8 @@ fn deletion_failure(live: &Value) -> Option<&str> {
 
 /// Returns what is known about an object that is not as it should be: its pods' reason before its own words.
 fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
-    let from_pods = live.filter(|_| state.id.kind == "Deployment").and_then(|live| pods::trouble(live, pods.values()));
+    let from_pods =
+        live.filter(|_| state.id.kind == "Deployment").and_then(|live| pod_trouble::trouble(live, pods.values()));
     match from_pods {
         Some(trouble) if state.health.status == Status::Failed => format!("{}; {trouble}", state.health.message),
         Some(trouble) => trouble,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::progress::Action;
-use crate::api::kstatus::Status;
-use crate::go_duration;
+use crate::format::go_duration;
+use crate::k8s::kstatus::Status;
 
 /// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
 pub fn rounded(duration: Duration) -> String {

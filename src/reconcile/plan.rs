@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::diff::{self, FieldChange};
-use super::shortcut;
+use super::no_change_proof;
 use super::survey::Survey;
 use super::takeover;
 use crate::api::ComponentImage;
@@ -218,7 +218,7 @@ pub async fn decide(
         result: None,
     };
     if let Some(live) = known
-        && shortcut::holds(desired, live, extra_managers)
+        && no_change_proof::holds(desired, live, extra_managers)
     {
         return Ok(planned(Step::Unchanged, known.cloned()));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::api::kstatus::Status;
+use crate::k8s::kstatus::Status;
 
 /// Receives what a run tells. Called from the run itself: it must return at once.
 pub trait Progress: Send + Sync {

@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
         let settled = !waits
             || ids
                 .iter()
-                .all(|id| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current()));
+                .all(|id| survey.get(&id.key()).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current()));
         if plan.has_changes() || !settled {
             // Whatever happens from here on, everything that may exist is on record.
             let owed = self.book.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
@@ -440,7 +440,7 @@ impl<'a> Run<'a> {
 
     async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
         let current =
-            |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::api::kstatus::compute(live).is_current());
+            |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current());
         if ids.iter().all(current) {
             return Ok(None);
         }

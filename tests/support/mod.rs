@@ -15,7 +15,7 @@
 //! ```
 //!
 //! # Adding a test
-//! 1. In `tests/cluster/AREA.rs` (registered in `tests/cluster/main.rs`) write
+//! 1. In `tests/control_plane/ROOM/AREA.rs` (registered in `tests/control_plane/ROOM.rs`) write
 //!    `async fn a_sentence_about_behaviour(cluster: TestCluster) { … }` and name it in that file's
 //!    `cluster_tests![…]` list.
 //! 2. `cluster.client()` talks to the API server as an admin of its own name, `cluster.namespace()` is empty

@@ -36,10 +36,10 @@ pub struct Program {
     pub first_argument: Option<&'static str>,
 }
 
-/// The version is the one in `tests/control-plane/go.mod`; without it the server reports a text that clients cannot parse.
+/// The version is the one in `tests/programs/control-plane/go.mod`; without it the server reports a text that clients cannot parse.
 const CONTROL_PLANE: GoProgram = GoProgram {
     name: "the control plane",
-    folder: "tests/control-plane",
+    folder: "tests/programs/control-plane",
     inputs: &["go.mod", "main.go"],
     output: "control-plane",
     packages: &["."],

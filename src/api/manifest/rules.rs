@@ -12,7 +12,7 @@ use super::path::FieldPath;
 use super::{Finding, list, shown};
 use crate::api::flux_instance::{COMPONENTS, DEFAULT_COMPONENTS};
 use crate::api::well_known;
-use crate::version_range::VersionRange;
+use crate::format::version_range::VersionRange;
 
 /// Keys that decide what belongs to the instance and what is pruned.
 const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNER_NAMESPACE_LABEL, well_known::PRUNE];

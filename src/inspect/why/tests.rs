@@ -303,7 +303,7 @@ fn a_cluster_is_asked_for_nothing_beyond_the_cause() {
     let asked: Vec<_> = snapshot.take_needs();
     assert!(
         asked.iter().all(
-            |need| matches!(need, crate::inspect::snapshot::Need::Get { resource, .. } if *resource == kinds::NAMESPACE)
+            |need| matches!(need, crate::inspect::read::snapshot::Need::Get { resource, .. } if *resource == kinds::NAMESPACE)
         ),
         "{asked:?}"
     );

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{Cause, Reason, Walk, desired_replicas, finalizers, message};
 use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
-use crate::api::kstatus;
 use crate::inspect::object::{self, ObjectRef};
 use crate::inspect::{components, events};
+use crate::k8s::kstatus;
 
 /// Waiting reasons of a container whose image cannot be had.
 const PULL_REASONS: [&str; 6] = [

@@ -1,0 +1,18 @@
+//! What the commands share that name objects, write to them and wait for them: the edge between the terminal and the
+//! library's requests.
+
+pub mod args;
+pub mod complete;
+mod follow;
+mod inventory;
+pub mod manifest_file;
+pub mod read_source;
+mod request;
+pub mod run_in_process;
+mod session;
+pub mod watch;
+
+pub use follow::{Followed, all_or_error, request_and_follow, state_of, suspended, until_gone, until_ready, watch};
+pub use inventory::inventory_counts;
+pub use request::{Act, Target, send};
+pub use session::{Session, instance_kind};

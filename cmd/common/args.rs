@@ -1,0 +1,181 @@
+//! What the commands that write to objects have in common on the command line.
+
+use clap::{ArgAction, ValueEnum};
+use flux_operator::api::kinds::{self, FluxKind};
+
+use crate::shell::{CliError, suggest};
+
+/// `--dry-run=client|server`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Send nothing; print what would be sent
+    Client,
+    /// Let the API server check the request without storing it
+    Server,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct DryRunArgs {
+    /// Change nothing: print what would be sent (client), or let the API
+    /// server check it (server)
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client")]
+    pub dry_run: Option<DryRun>,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct WaitArgs {
+    /// Wait for the outcome; --wait=false only sends the request
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub wait: bool,
+}
+
+/// Which objects: `KIND/NAME` as often as wanted, or one kind and its names.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ResourceArgs {
+    /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
+    /// short name
+    #[arg(required = true, value_name = "KIND/NAME", add = crate::common::complete::resources())]
+    pub resources: Vec<String>,
+}
+
+/// One object a person named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub kind: &'static FluxKind,
+    pub name: String,
+}
+
+impl ResourceArgs {
+    /// Resolves every word, before anything is sent.
+    ///
+    /// # Errors
+    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind.
+    pub fn resolve(&self) -> Result<Vec<Named>, CliError> {
+        let mut all: Vec<Named> = vec![];
+        let words = match self.resources.split_first() {
+            Some((first, names)) if !first.contains('/') => {
+                let kind = kind(first)?;
+                if names.is_empty() {
+                    return Err(CliError::usage(format!("no name is given for the kind {}", kind.kind))
+                        .hint(format!("write {}/NAME", kind.plural)));
+                }
+                if let Some(mixed) = names.iter().find(|n| n.contains('/')) {
+                    return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
+                        .hint("write every object as KIND/NAME"));
+                }
+                names.iter().map(|name| Ok(Named { kind, name: name.clone() })).collect::<Vec<_>>()
+            }
+            _ => self.resources.iter().map(|word| one(word)).collect(),
+        };
+        for named in words {
+            let named = named?;
+            if !all.contains(&named) {
+                all.push(named);
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn one(word: &str) -> Result<Named, CliError> {
+    match word.split_once('/') {
+        Some((kind_word, name)) if !kind_word.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(Named { kind: kind(kind_word)?, name: name.to_owned() })
+        }
+        _ => Err(CliError::usage(format!("`{word}` does not name an object"))
+            .hint("write KIND/NAME, for example gitrepository/flux-system")),
+    }
+}
+
+/// Returns the kind a word means.
+///
+/// # Errors
+/// Usage, with the nearest known kind.
+pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
+    kinds::find(word).ok_or_else(|| {
+        let error = CliError::usage(format!("unknown kind `{word}`"));
+        match suggest::nearest(word, kinds::words()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => {
+                let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();
+                error.hint(format!("known kinds: {}", known.join(", ")))
+            }
+        }
+    })
+}
+
+/// Refuses a kind no controller reports on, so that nobody waits for an answer that cannot come.
+///
+/// # Errors
+/// Usage.
+pub fn must_reconcile(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if kind.reconcilable {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: no controller reconciles this kind, it has no status", kind.plural))
+        .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
+}
+
+/// Kinds that have neither a status nor a controller that reports on them (Flux 2.3 and later).
+const WITHOUT_STATUS: [&str; 2] = ["Alert", "Provider"];
+
+/// Whether objects of the kind say what became of them.
+pub fn reports(kind: &FluxKind) -> bool {
+    !WITHOUT_STATUS.contains(&kind.kind)
+}
+
+/// Refuses a kind that never says whether it is ready.
+///
+/// # Errors
+/// Usage.
+pub fn must_report(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if reports(kind) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: this kind has no status", kind.plural))
+        .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
+}
+
+/// Refuses a kind that cannot be suspended: artifacts are written by the controller of another kind.
+///
+/// # Errors
+/// Usage.
+pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if kind.kind != "ExternalArtifact" {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: this kind has nothing to suspend", kind.plural))
+        .hint(format!("{verb} the object that produces the artifact, an ArtifactGenerator for example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(words: &[&str]) -> Result<Vec<String>, CliError> {
+        let args = ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect() };
+        Ok(args.resolve()?.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
+    }
+
+    #[test]
+    fn objects_are_named_in_every_usual_way() {
+        assert_eq!(resolve(&["ks/a", "GitRepository/b"]).unwrap(), ["Kustomization/a", "GitRepository/b"]);
+        assert_eq!(resolve(&["gitrepositories", "a", "b"]).unwrap(), ["GitRepository/a", "GitRepository/b"]);
+        assert_eq!(resolve(&["HR/a", "helmreleases/a"]).unwrap(), ["HelmRelease/a"]);
+        assert_eq!(resolve(&["buckets.source.toolkit.fluxcd.io/a"]).unwrap(), ["Bucket/a"]);
+    }
+
+    #[test]
+    fn what_names_no_object_is_refused_with_a_hint() {
+        for words in [&["gitrepo"][..], &["gitrepo/"], &["/a"], &["a/b/c"], &["gitrepos/a"], &["ks", "hr/a"]] {
+            let error = resolve(words).unwrap_err();
+            assert_eq!(error.exit(), crate::shell::Exit::Usage, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_without_a_status_cannot_be_reconciled() {
+        assert!(must_reconcile(kind("provider").unwrap(), "reconcile").is_err());
+        assert!(must_reconcile(kind("ks").unwrap(), "reconcile").is_ok());
+    }
+}

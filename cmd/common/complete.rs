@@ -1,0 +1,142 @@
+//! Completion of live names: instances, secrets, kinds, objects, namespaces. After 300 ms without an answer there is none.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use clap::Parser;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use flux_operator::api::kinds::{self, FLUX_KINDS, ResourceType};
+use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::inspect::read::from_cluster;
+
+use crate::common::read_source::instance_type;
+use crate::shell::{GlobalArgs, Shell};
+
+/// A person at a prompt waits no longer.
+const LIMIT: Duration = Duration::from_millis(300);
+/// The flags of the line being completed that say which cluster and namespace.
+const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
+
+/// Names of FluxInstances.
+pub fn instances() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&instance_type())))
+}
+
+/// Names of Secrets.
+pub fn secrets() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::SECRET)))
+}
+
+/// Names of the kind that stands before: `tree ks <TAB>`.
+pub fn of_verb() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let line = words_of_line();
+        let kind = line.iter().rev().find_map(|word| kinds::find(word));
+        matching(current, kind.map(|k| names(&k.resource_type())).unwrap_or_default())
+    })
+}
+
+/// The kinds of Flux.
+pub fn kinds() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| FLUX_KINDS.iter().map(|k| CompletionCandidate::new(k.kind)).collect())
+}
+
+/// `kind/`, then `kind/name`; names alone once a kind stands before.
+pub fn resources() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let text = current.to_string_lossy().into_owned();
+        match text.split_once('/') {
+            Some((word, _)) => match kinds::find_resource_type(word) {
+                Some(resource) => {
+                    let names = names(&resource).into_iter().map(|name| format!("{word}/{name}"));
+                    matching(current, names.collect())
+                }
+                None => vec![],
+            },
+            None => {
+                let words = FLUX_KINDS.iter().flat_map(|k| [k.kind.to_lowercase(), k.plural.to_owned()]);
+                let mut candidates: Vec<String> = words.flat_map(|w| [format!("{w}/"), w]).collect();
+                if let Some(resource) = kind_before(&words_of_line()) {
+                    candidates = names(&resource);
+                }
+                matching(current, candidates)
+            }
+        }
+    })
+}
+
+/// A kind that stands alone before the word being completed: `get resources ks <TAB>`.
+fn kind_before(line: &[String]) -> Option<ResourceType> {
+    let before = line.len().checked_sub(2).and_then(|i| line.get(i))?;
+    kinds::find(before)
+        .filter(|_| line.iter().any(|w| matches!(w.as_str(), "resources" | "all")))
+        .map(|k| k.resource_type())
+}
+
+fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
+}
+
+/// The words of the line being completed: what stands after `--` in the arguments of the shell's call.
+fn words_of_line() -> Vec<String> {
+    let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    words.iter().position(|w| w == "--").map(|at| words.iter().skip(at + 1).cloned().collect()).unwrap_or_default()
+}
+
+/// The flags that name a cluster, of a line that may be half written.
+fn cluster_flags(line: &[String]) -> Vec<String> {
+    let mut found = vec!["flux-operator".to_owned(), "--quiet".to_owned()];
+    let mut words = line.iter();
+    while let Some(word) = words.next() {
+        if FLAGS.contains(&word.as_str()) {
+            if let Some(value) = words.next() {
+                found.extend([word.clone(), value.clone()]);
+            }
+        } else if FLAGS.iter().any(|f| f.starts_with("--") && word.starts_with(&format!("{f}="))) {
+            found.push(word.clone());
+        }
+    }
+    found
+}
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    global: GlobalArgs,
+}
+
+fn names(resource: &ResourceType) -> Vec<String> {
+    let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
+    let shell = Shell::new(&flags.global, false);
+    let look = async {
+        let cluster = crate::shell::cluster::connect(&shell).await.ok()?;
+        let usual = if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
+        let namespace = flags.global.namespace.clone().or_else(|| cluster.namespace.clone());
+        let namespace = namespace.unwrap_or_else(|| usual.to_owned());
+        from_cluster::names(&cluster, resource, Some(&namespace)).await.ok()
+    };
+    shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_cluster_of_a_half_written_line_is_found() {
+        let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
+        assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
+        assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
+    }
+
+    #[test]
+    fn names_follow_a_kind_that_stands_alone() {
+        assert!(kind_before(&words("flux-operator get resources ks ")).is_some());
+        assert!(kind_before(&words("flux-operator get resources ")).is_none());
+    }
+}

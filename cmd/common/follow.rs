@@ -1,0 +1,352 @@
+//! Following objects until they are ready or gone, with what moves on the way and what was seen last at the end.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use flux_operator::api::well_known;
+use flux_operator::k8s::kstatus::Status;
+use flux_operator::request::{Absent, Last, Rollout, Sign, Wait, WaitError};
+use futures::future::join_all;
+use kube::core::DynamicObject;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::args::{DryRun, reports};
+use super::session::{HINT_LIMIT, instance_kind};
+use super::{Act, Session, Target, send};
+use crate::shell::progress::{Progress, ProgressMode, State, one_line};
+use crate::shell::{CliError, Exit};
+
+/// One object to follow.
+pub struct Followed {
+    pub target: Target,
+    /// The request the object has to handle first.
+    pub request: Option<String>,
+    pub absent: Absent,
+    /// UID of the object that is meant, when it is known.
+    pub uid: Option<String>,
+}
+
+/// Follows every object until it is ready; prints the Ready message of each on stdout.
+///
+/// # Errors
+/// What became of the objects that did not; of several each is reported, and the last error counts them.
+pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let waits = join_all(followed.iter().map(async |one| {
+        let key = one.target.reference().to_string();
+        progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
+        let wait = wait(session, one).await?;
+        let result = wait.until_ready(one.request.as_deref(), |sign| show(&progress, &key, &sign)).await;
+        match &result {
+            Ok(message) => progress.borrow_mut().set(&key, State::Done, message),
+            Err(error) => progress.borrow_mut().set(&key, State::Failed, &error.to_string()),
+        }
+        match result {
+            Ok(message) => Ok(message),
+            Err(error) => Err(explain(session, &one.target, error, "to become ready").await),
+        }
+    }));
+    let instance = followed.iter().find(|one| one.target.kind == instance_kind());
+    let results = match instance.filter(|_| progress.borrow().is_shown()) {
+        Some(instance) => {
+            let components = show_components(session, &instance.target.namespace, &progress);
+            tokio::select! {
+                results = waits => results,
+                never = components => match never {},
+            }
+        }
+        None => waits.await,
+    };
+    progress.borrow().clear();
+    let mut failed = vec![];
+    for (one, result) in followed.iter().zip(results) {
+        match result {
+            Ok(message) => {
+                let message = one_line(&message);
+                let message = if message.is_empty() { "ready" } else { message.as_str() };
+                session.shell.print(&format!("{}: {message}\n", one.target.reference()))?;
+            }
+            Err(error) => failed.push(error),
+        }
+    }
+    all_or_error(session, failed, followed.len(), "ready")
+}
+
+/// Sends a request to every target and, unless told otherwise, follows it until each is ready.
+///
+/// # Errors
+/// As [`send`] and [`until_ready`].
+pub async fn request_and_follow(
+    session: &Session<'_>,
+    targets: &[Target],
+    act: Act,
+    dry_run: Option<DryRun>,
+    wait: bool,
+    mode: ProgressMode,
+) -> Result<Exit, CliError> {
+    let (sent, mut failed) = send(session, targets, act, dry_run).await?;
+    if let (Some(first), true) = (sent.first(), wait) {
+        session.shell.interruption().set(
+            "the request is stored, and its controller goes on with it",
+            Some(session.command(&format!("wait {}", words(targets)), &first.target.namespace)),
+        );
+    }
+    let mut followed = vec![];
+    for one in sent {
+        let suspended = one.target.switch().is_off(&one.object);
+        match () {
+            // A request to a suspended object is stored and not looked at.
+            () if suspended && act != Act::Suspend && wait => {
+                failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
+            }
+            () if suspended && act != Act::Suspend => session
+                .shell
+                .warn(&format!("{} is suspended: the request is handled when it is resumed", one.target.reference())),
+            () if !reports(one.target.kind) => {}
+            () if is_static(&one.object) => session.shell.status(&format!(
+                "{} is only a reference to a registry: no controller reports on it",
+                one.target.reference()
+            )),
+            () => followed.push(Followed {
+                target: one.target,
+                request: Some(one.token),
+                absent: Absent::Ends,
+                uid: one.object.metadata.uid,
+            }),
+        }
+    }
+    if wait && let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
+        hint_at_nobody(session, &instance.target).await;
+    }
+    if wait
+        && !followed.is_empty()
+        && let Err(error) = until_ready(session, &followed, mode).await
+    {
+        failed.push(error);
+    }
+    all_or_error(session, failed, targets.len(), act.goal())
+}
+
+/// Says at once, rather than when the time is up, that no operator will answer.
+async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
+    let limit = HINT_LIMIT.min(session.deadline.left());
+    if let Ok(Ok(attention)) = timeout(limit, session.attention(target)).await
+        && attention.is_nobody()
+    {
+        let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+        session.shell.hint(&format!("{attention}; the reconciliation can be run from here: `{here}`"));
+    }
+}
+
+/// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
+fn is_static(object: &DynamicObject) -> bool {
+    object.types.as_ref().is_some_and(|t| t.kind == "HelmRepository")
+        && object.data.pointer("/spec/type").and_then(serde_json::Value::as_str) == Some("oci")
+}
+
+/// The words that name all targets after a verb.
+fn words(targets: &[Target]) -> String {
+    match targets {
+        [one] => one.words(),
+        many => {
+            let names: Vec<_> = many.iter().map(|t| format!("{}/{}", t.kind.kind.to_lowercase(), t.name)).collect();
+            format!("resource {}", names.join(" "))
+        }
+    }
+}
+
+/// A watch without a time-out ends by an interrupt; timers cannot count much further.
+const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Prints every change of the objects on stdout, until an interrupt, the time-out, or the end of each of them.
+///
+/// # Errors
+/// When an object is deleted or cannot be watched; the time-out is the end that was asked for.
+pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
+    let results = join_all(followed.iter().map(async |one| {
+        let key = one.target.reference().to_string();
+        let mut wait = wait(session, one).await?;
+        if session.shell.global().timeout.is_none() {
+            wait.deadline = Instant::now() + NO_END;
+        }
+        let mut unprinted = Ok(());
+        let nobody_reads = Notify::new();
+        let print = |sign: Sign| {
+            let line = match sign {
+                Sign::Condition(condition) => condition.to_string(),
+                Sign::Event(event) => event.to_string(),
+                Sign::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
+                Sign::Missing | Sign::Pending(_) | Sign::Finalizers(_) => return,
+            };
+            if unprinted.is_ok() {
+                unprinted = session.shell.print(&format!("{key}: {}\n", one_line(&line)));
+            }
+            if unprinted.is_err() {
+                nobody_reads.notify_one();
+            }
+        };
+        let result = tokio::select! {
+            result = wait.observe(print) => result,
+            () = nobody_reads.notified() => Ok(()),
+        };
+        unprinted?;
+        match result {
+            Ok(()) | Err(WaitError::TimedOut(_)) => Ok(()),
+            Err(error) => Err(explain(session, &one.target, error, "to change").await),
+        }
+    }))
+    .await;
+    let failed: Vec<CliError> = results.into_iter().filter_map(Result::err).collect();
+    all_or_error(session, failed, followed.len(), "there any more")
+}
+
+/// Shows how Flux's controllers come up, for as long as it is polled.
+async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefCell<Progress>) -> Infallible {
+    let mut rollout = Rollout::new(&session.cluster, namespace);
+    // Whoever may not see Deployments or pods still sees the instance's conditions.
+    while let Ok(news) = rollout.next().await {
+        let mut progress = progress.borrow_mut();
+        for component in news {
+            progress.set(&component.name, state_of(component.status), &component.message);
+        }
+    }
+    std::future::pending().await
+}
+
+/// How a health is drawn.
+pub fn state_of(status: Status) -> State {
+    match status {
+        Status::Current | Status::NotFound => State::Done,
+        Status::Failed => State::Failed,
+        Status::InProgress | Status::Terminating | Status::Unknown => State::Waiting,
+    }
+}
+
+/// Follows an object until it, or the one with the UID if it is known, is gone.
+///
+/// # Errors
+/// When it is still there at the deadline, with what holds it.
+pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let key = followed.target.reference().to_string();
+    progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
+    let wait = wait(session, followed).await?;
+    let result = wait.until_gone(|sign| show(&progress, &key, &sign)).await;
+    progress.borrow().clear();
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(session, &followed.target, error, "to be deleted").await),
+    }
+}
+
+/// Turns the errors of several objects into one.
+pub fn all_or_error(
+    session: &Session<'_>,
+    mut failed: Vec<CliError>,
+    of: usize,
+    state: &str,
+) -> Result<Exit, CliError> {
+    match (failed.len(), of) {
+        (0, _) => Ok(Exit::Done),
+        (1, 1) => Err(failed.swap_remove(0)),
+        (count, of) => {
+            let exit = failed.first().map_or(Exit::Failed, CliError::exit);
+            for error in &failed {
+                session.shell.report(error);
+            }
+            Err(CliError::new(exit, format!("{count} of {of} objects are not {state}")))
+        }
+    }
+}
+
+async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliError> {
+    let target = &followed.target;
+    Ok(Wait {
+        objects: session.objects(target.kind, Some(&target.namespace)).await?,
+        events: Some(session.events(&target.namespace)),
+        kind: target.kind.kind.to_owned(),
+        name: target.name.clone(),
+        uid: followed.uid.clone(),
+        switch: target.switch(),
+        deadline: session.deadline.instant(),
+        absent: followed.absent,
+    })
+}
+
+fn show(progress: &RefCell<Progress>, key: &str, sign: &Sign) {
+    let mut progress = progress.borrow_mut();
+    match sign {
+        Sign::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
+        // The condition that follows says more.
+        Sign::Pending(flux_operator::request::Pending::InProgress(_)) => {}
+        Sign::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
+        Sign::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
+        Sign::Event(event) => progress.note(key, &event.to_string()),
+        Sign::Finalizers(list) if list.is_empty() => progress.set(key, State::Waiting, "waiting for it to be deleted"),
+        Sign::Finalizers(list) => {
+            progress.set(key, State::Waiting, &format!("waiting for its finalizers: {}", list.join(", ")));
+        }
+        Sign::Retrying(why) => progress.note(key, &format!("the API server does not answer, trying again: {why}")),
+    }
+}
+
+async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal: &str) -> CliError {
+    let reference = target.reference();
+    let error = match error {
+        WaitError::TimedOut(last) => {
+            let message = format!(
+                "timed out after {} waiting for {} {goal}",
+                session.deadline.length(),
+                session.place(&reference)
+            );
+            timed_out(session, target, CliError::new(Exit::Unhealthy, message), &last)
+        }
+        WaitError::Failed { reason, message } => {
+            let error = CliError::new(Exit::Unhealthy, format!("{} failed", session.place(&reference)))
+                .cause(format!("{reason}: {}", message.trim_end()));
+            error.hint(format!("see its history and events with `{}`", session.look_at(target)))
+        }
+        WaitError::Suspended => suspended(session, target),
+        WaitError::Missing => session.missing(target).await,
+        WaitError::Deleting => CliError::failed(format!("{} is being deleted", session.place(&reference))),
+        WaitError::Deleted => {
+            CliError::new(Exit::NotFound, format!("{} was deleted while waiting", session.place(&reference)))
+        }
+        WaitError::Watch(source) => session.watch_error(target, *source),
+    };
+    error.object(reference.to_string())
+}
+
+/// The error of asking for something that a suspended object does not do.
+pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
+    let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
+    CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
+        .object(target.reference().to_string())
+        .hint(format!("resume it with `{resume}`"))
+}
+
+fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &Last) -> CliError {
+    if let Some(condition) = &last.condition {
+        error = error.cause(format!("last condition: {condition}"));
+    }
+    // What is pending repeats the condition when the condition is what is pending.
+    let condition = last.condition.as_ref().map(ToString::to_string);
+    if let Some(pending) = last.pending.as_ref().filter(|p| Some(*p) != condition.as_ref()) {
+        error = error.cause(format!("still waiting: {pending}"));
+    }
+    if let Some(event) = &last.event {
+        error = error.cause(format!("last event: {event}"));
+    }
+    if let Some(trouble) = &last.trouble {
+        error = error.cause(format!("the API server could not be asked: {trouble}"));
+    }
+    if last.condition.is_none() && last.trouble.is_none() && target.kind.group == well_known::GROUP {
+        error = error.hint(format!(
+            "no operator seems to look at it; run the reconciliation here with `{}`",
+            session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace)
+        ));
+    }
+    error.hint(format!("see what it does with `{}`", session.look_at(target)))
+}

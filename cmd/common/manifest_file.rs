@@ -1,0 +1,169 @@
+//! Manifests at the edge: where they come from, and how their problems are told.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal};
+use std::path::Path;
+
+use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use flux_operator::format::yaml;
+use serde_json::Value;
+
+use crate::shell::{CliError, Shell, suggest};
+
+/// Tells the problems of a manifest one by one, below what was attempted.
+pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
+    match error.problems() {
+        [] => CliError::usage(attempted).caused_by(error),
+        problems => {
+            problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string()))
+        }
+    }
+}
+
+/// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
+pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError> {
+    read_text(filename, shell).and_then(|text| instance_of(&text, filename, None, shell))
+}
+
+/// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own, and returns beside it what
+/// its author wrote: the object that server-side apply is to own, without the API's defaults.
+pub fn read_written_instance(
+    filename: &str,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<(Manifest, Value), CliError> {
+    let text = read_text(filename, shell)?;
+    let manifest = instance_of(&text, filename, context_namespace, shell)?;
+    let documents = yaml::parse_documents(&text).map_err(|error| refused(&error.into(), &describe(filename)))?;
+    let written = documents.into_iter().flat_map(items).find(is_instance).unwrap_or_default();
+    let written = applicable(written, manifest.instance.metadata.namespace.as_deref());
+    Ok((manifest, written))
+}
+
+fn instance_of(
+    text: &str,
+    filename: &str,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<Manifest, CliError> {
+    let what = describe(filename);
+    let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
+    if let Some(own) = context_namespace {
+        namespace.default = own.to_owned();
+    }
+    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, &what))?;
+    for warning in &manifest.warnings {
+        shell.warn(&format!("{what}: {warning}"));
+    }
+    Ok(manifest)
+}
+
+/// Adds the namespace, and takes off what only the API server writes: an exported object carries it, and apply refuses it.
+fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
+    if let Some(fields) = written.as_object_mut() {
+        fields.shift_remove("status");
+    }
+    if let Some(metadata) = written.get_mut("metadata").and_then(Value::as_object_mut) {
+        for server_made in ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"] {
+            metadata.shift_remove(server_made);
+        }
+        if let Some(namespace) = namespace {
+            metadata.insert("namespace".into(), namespace.into());
+        }
+    }
+    written
+}
+
+fn items(document: Value) -> Vec<Value> {
+    match document.get("items") {
+        Some(Value::Array(items)) => items.clone(),
+        _ => vec![document],
+    }
+}
+
+fn is_instance(object: &Value) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("FluxInstance")
+}
+
+fn describe(filename: &str) -> String {
+    if filename == "-" { "standard input".to_string() } else { filename.to_string() }
+}
+
+fn refused(error: &ManifestError, what: &str) -> CliError {
+    let told = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
+    match error {
+        ManifestError::NoInstance { .. } => {
+            told.hint("write one with `flux-operator create instance`, then pass it with -f")
+        }
+        _ => told,
+    }
+}
+
+fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
+    let what = describe(filename);
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {what}")).caused_by(error);
+    if filename == "-" {
+        if io::stdin().is_terminal() {
+            shell.status("reading a FluxInstance from the terminal; end with Ctrl-D");
+        }
+        return yaml::read(io::stdin().lock()).map_err(|error| failed(&error));
+    }
+    if filename.starts_with("https://") || filename.starts_with("http://") {
+        return Err(CliError::usage(format!("cannot read {filename}"))
+            .cause("files are not downloaded")
+            .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator build instance -f -")));
+    }
+    let path = Path::new(filename);
+    if path.is_dir() {
+        let inside = manifests_in(path);
+        let told = CliError::usage(format!("cannot read {filename}")).cause("it is a directory");
+        return Err(match inside.as_slice() {
+            [] => told.hint("pass one file with one FluxInstance"),
+            names => told.hint(format!("pass one file with one FluxInstance; it holds {}", names.join(", "))),
+        });
+    }
+    let file = File::open(path).map_err(|error| {
+        let told = failed(&error);
+        match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
+            Some(name) => told.hint(format!("did you mean {name}?")),
+            None => told,
+        }
+    })?;
+    yaml::read(file).map_err(|error| failed(&error))
+}
+
+fn manifests_in(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))
+        .collect();
+    names.sort_unstable();
+    names.truncate(10);
+    names
+}
+
+fn nearest_file(path: &Path) -> Option<String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = manifests_in(directory);
+    let name = suggest::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(name).display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_the_server_wrote_is_not_applied_again() {
+        let exported = json!({"kind": "FluxInstance", "metadata": {"name": "flux", "uid": "u", "managedFields": []},
+            "spec": {"wait": true}, "status": {}});
+        let expected =
+            json!({"kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "a"}, "spec": {"wait": true}});
+        assert_eq!(applicable(exported, Some("a")), expected);
+    }
+}

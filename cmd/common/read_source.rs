@@ -1,0 +1,254 @@
+//! Where a read command reads from: a cluster, or a dump named by `--from`.
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flux_operator::api::kinds::ResourceType;
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
+use flux_operator::cluster::{Cluster, ClusterError};
+use flux_operator::inspect::object;
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::read::from_cluster::Collected;
+use flux_operator::inspect::read::from_dump;
+use flux_operator::inspect::read::from_dump::DumpError;
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::why;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::shell::cluster::{cli_error, connect};
+use crate::shell::{CliError, Exit, Shell, suggest};
+
+/// The way out where the API server does not serve what was asked for.
+pub const INSTALL_HINT: &str =
+    "install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context";
+
+const SOURCE: &str = "Source options";
+/// Deadline of a read, unless `--timeout` says otherwise.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct FromArgs {
+    /// Read a dump instead of a cluster: a folder, a file, or - for stdin
+    ///
+    /// Folders of `kubectl cluster-info dump` and lists of `kubectl get -o
+    /// yaml|json` are understood.
+    #[arg(long, value_name = "DIR|FILE|-", help_heading = SOURCE)]
+    pub from: Option<PathBuf>,
+}
+
+/// Which namespaces and objects a list covers.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ScopeArgs {
+    /// List objects of all namespaces
+    #[arg(short = 'A', long, help_heading = SOURCE)]
+    pub all_namespaces: bool,
+    /// Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    #[arg(short = 'l', long, value_name = "LABELS", help_heading = SOURCE)]
+    pub selector: Option<String>,
+    #[command(flatten)]
+    pub from: FromArgs,
+}
+
+/// A cluster or a dump, with the namespace the flags and the context name.
+pub enum Source {
+    Cluster(Box<Cluster>, Option<String>),
+    Dump(Box<Snapshot>, Option<String>),
+}
+
+/// A view, and what could not be read for it.
+pub struct Viewed<T> {
+    pub value: T,
+    pub refusals: Vec<ClusterError>,
+}
+
+impl<T> Viewed<T> {
+    /// The value, unless it is empty because something could not be read.
+    pub fn or_refusal(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
+        if is_empty(&self.value) && !self.refusals.is_empty() {
+            return Err(cli_error(&self.refusals.swap_remove(0)));
+        }
+        Ok(self.value)
+    }
+}
+
+impl Source {
+    pub async fn open(shell: &Shell, from: &FromArgs) -> Result<Self, CliError> {
+        let flag = shell.global().namespace.clone();
+        match &from.from {
+            Some(path) => Ok(Source::Dump(Box::new(read_dump(path)?), flag)),
+            None => Ok(Source::Cluster(Box::new(connect(shell).await?), flag)),
+        }
+    }
+
+    /// The namespace of the flag, else of the context, else the usual one. A dump without the flag stands for all (`None`).
+    pub fn namespace(&self, usual: &str) -> Option<String> {
+        match self {
+            Source::Cluster(cluster, flag) => {
+                Some(flag.clone().or_else(|| cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned()))
+            }
+            Source::Dump(_, flag) => flag.clone(),
+        }
+    }
+
+    /// Like [`Source::namespace`] for FluxInstances; a dump's first instance says where else.
+    pub fn instance_namespace(&self) -> String {
+        match self {
+            Source::Dump(snapshot, None) => {
+                let instances = snapshot.list(&instance_type(), None);
+                instances.first().and_then(|i| object::namespace(i)).unwrap_or(DEFAULT_NAMESPACE).to_owned()
+            }
+            _ => self.namespace(DEFAULT_NAMESPACE).unwrap_or_else(|| DEFAULT_NAMESPACE.into()),
+        }
+    }
+
+    /// What "now" is: the clock, or for a dump about when it was written.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Source::Cluster(..) => Timestamp::now(),
+            Source::Dump(snapshot, _) => why::moment_of(snapshot).unwrap_or_else(Timestamp::now),
+        }
+    }
+
+    /// The context or file, for messages.
+    pub fn place(&self) -> String {
+        match self {
+            Source::Cluster(cluster, _) => match &cluster.endpoint.context {
+                Some(context) => format!("context {context}"),
+                None => cluster.endpoint.server.clone(),
+            },
+            Source::Dump(..) => "the dump".into(),
+        }
+    }
+
+    /// Evaluates a view.
+    pub async fn view<T>(&self, shell: &Shell, mut view: impl FnMut(&Snapshot) -> T) -> Result<Viewed<T>, CliError> {
+        match self {
+            Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
+            Source::Cluster(cluster, _) => {
+                let Collected { value, refusals, .. } =
+                    within(shell, from_cluster::collect(cluster, view)).await?.map_err(|e| cli_error(&e))?;
+                Ok(Viewed { value, refusals })
+            }
+        }
+    }
+
+    /// One object of a kind by name.
+    ///
+    /// # Errors
+    /// Not found, with the nearest name or the namespace where an object of that name is; denied; unreachable.
+    pub async fn object(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, CliError> {
+        let viewed = self.view(shell, |snapshot| find(snapshot, resource, namespace, name)).await?;
+        if let Some(found) = viewed.or_refusal(Option::is_none)? {
+            return Ok(found);
+        }
+        Err(self.not_found(shell, resource, namespace, name).await)
+    }
+
+    /// The error for an object that is not there, with every hint that can be had in one list.
+    pub async fn not_found(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> CliError {
+        let reference = match namespace.filter(|_| resource.namespaced) {
+            Some(namespace) => format!("{}/{namespace}/{name}", resource.kind.to_lowercase()),
+            None => format!("{}/{name}", resource.kind.to_lowercase()),
+        };
+        let known = self
+            .view(shell, |snapshot| {
+                let objects = snapshot.list(resource, None);
+                let missing = snapshot.is_not_installed(resource);
+                let names =
+                    objects.iter().map(|o| (object::namespace(o).map(str::to_owned), object::name(o).to_owned()));
+                (names.collect::<Vec<_>>(), missing)
+            })
+            .await;
+        let (names, not_installed) = known.map(|v| v.value).unwrap_or_default();
+        if not_installed {
+            return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
+                .object(reference)
+                .hint(format!("the API server does not serve {}", resource.resource_name()))
+                .hint(INSTALL_HINT);
+        }
+        let error =
+            CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
+        let elsewhere: Vec<_> = names.iter().filter(|(_, n)| n == name).filter_map(|(ns, _)| ns.as_deref()).collect();
+        if !elsewhere.is_empty() {
+            return error.hint(format!("{name} is in namespace {}", elsewhere.join(", ")));
+        }
+        let here = names.iter().filter(|(ns, _)| namespace.is_none() || ns.as_deref() == namespace).map(|(_, n)| n);
+        match suggest::nearest(name, here.map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => match suggest::nearest(name, names.iter().map(|(_, n)| n.as_str())) {
+                Some(near) => {
+                    let places: Vec<_> =
+                        names.iter().filter(|(_, n)| n == near).filter_map(|(ns, _)| ns.as_deref()).collect();
+                    error.hint(format!("did you mean {near} in namespace {}?", places.join(", ")))
+                }
+                None => error,
+            },
+        }
+    }
+}
+
+fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {
+    match (snapshot.is_dump(), namespace) {
+        // A dump without `-n` is searched whole.
+        (true, None) if resource.namespaced => {
+            snapshot.list(resource, None).into_iter().find(|o| object::name(o) == name).cloned()
+        }
+        _ => snapshot.get(resource, namespace, name).cloned(),
+    }
+}
+
+/// The kind of FluxInstance.
+pub fn instance_type() -> ResourceType {
+    // The table always has it; a test of the table says so.
+    flux_operator::api::kinds::find("FluxInstance").map(|k| k.resource_type()).unwrap_or(ResourceType::namespaced(
+        flux_operator::api::well_known::GROUP,
+        "v1",
+        "FluxInstance",
+        "fluxinstances",
+    ))
+}
+
+/// Ends a read that takes longer than `--timeout`, or a minute.
+pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T, CliError> {
+    let limit = shell.global().timeout.map_or(READ_TIMEOUT, |t| t.0);
+    tokio::time::timeout(limit, read).await.map_err(|_| {
+        CliError::new(
+            Exit::Unhealthy,
+            format!("timed out after {}s: the cluster has not answered", limit.as_secs_f64()),
+        )
+        .hint("--timeout sets the deadline, --request-timeout the limit of one call")
+    })
+}
+
+fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
+    let failed = |e: &DumpError| {
+        CliError::failed(format!("cannot read the dump {}", path.display()))
+            .caused_by(e)
+            .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`")
+    };
+    if path == Path::new("-") {
+        let mut stdin = std::io::stdin();
+        if stdin.is_terminal() {
+            return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
+                .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
+        }
+        let mut bytes = Vec::new();
+        stdin.read_to_end(&mut bytes).map_err(|e| CliError::failed("cannot read standard input").caused_by(&e))?;
+        return from_dump::read_text(&String::from_utf8_lossy(&bytes), "standard input").map_err(|e| failed(&e));
+    }
+    from_dump::read(path).map_err(|e| failed(&e))
+}

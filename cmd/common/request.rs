@@ -1,0 +1,181 @@
+//! Reconcile, suspend and resume: one patch per object, several objects at once.
+
+use flux_operator::api::kinds::FluxKind;
+use flux_operator::api::well_known;
+use flux_operator::cluster::ObjectRef;
+use flux_operator::format::yaml;
+use flux_operator::request::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
+use futures::future::join_all;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::Session;
+use super::args::DryRun;
+use crate::shell::CliError;
+
+/// One object and how it is called.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub kind: &'static FluxKind,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Target {
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef::new(self.kind.kind, Some(&self.namespace), &self.name)
+    }
+
+    pub fn switch(&self) -> Switch {
+        Switch::of_group(self.kind.group)
+    }
+
+    /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
+    pub fn words(&self) -> String {
+        if self.kind.group == well_known::GROUP && self.kind.kind == "FluxInstance" {
+            format!("instance {}", self.name)
+        } else {
+            format!("resource {}/{}", self.kind.kind.to_lowercase(), self.name)
+        }
+    }
+}
+
+/// What is asked of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Reconcile { force: bool },
+    Suspend,
+    Resume,
+}
+
+impl Act {
+    fn patch(self, switch: Switch, token: &str) -> Value {
+        match self {
+            Act::Reconcile { force } => reconcile_patch(token, force),
+            Act::Suspend => suspend_patch(switch),
+            Act::Resume => resume_patch(switch, token),
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Act::Reconcile { .. } => "request the reconciliation of",
+            Act::Suspend => "suspend",
+            Act::Resume => "resume",
+        }
+    }
+
+    /// The state the objects are to reach.
+    pub fn goal(self) -> &'static str {
+        match self {
+            Act::Reconcile { .. } => "reconciled",
+            Act::Suspend => "suspended",
+            Act::Resume => "resumed",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Act::Reconcile { force: false } => "► reconciliation requested for",
+            Act::Reconcile { force: true } => "► forced reconciliation requested for",
+            Act::Suspend => "✔ reconciliation suspended for",
+            Act::Resume => "✔ reconciliation resumed for",
+        }
+    }
+}
+
+/// An object whose patch was accepted.
+pub struct Sent {
+    pub target: Target,
+    pub token: String,
+    /// The object after the patch.
+    pub object: DynamicObject,
+}
+
+/// Sends the patch to every target at once; with a dry run nothing is changed, and nothing is returned.
+///
+/// What fails for one object is returned beside what succeeded for the others.
+pub async fn send(
+    session: &Session<'_>,
+    targets: &[Target],
+    act: Act,
+    dry_run: Option<DryRun>,
+) -> Result<(Vec<Sent>, Vec<CliError>), CliError> {
+    let token = token(jiff::Timestamp::now());
+    if dry_run == Some(DryRun::Client) {
+        let mut documents = vec![];
+        for target in targets {
+            documents.push(preview(target, act.patch(target.switch(), &token)));
+            session.shell.status(&format!("(dry run) would {} {}", act.verb(), session.place(&target.reference())));
+        }
+        let text = yaml::document_stream(&documents)
+            .map_err(|e| CliError::failed("cannot print the request").caused_by(&e))?;
+        session.shell.print(&text)?;
+        return Ok((vec![], vec![]));
+    }
+    let server_dry_run = dry_run == Some(DryRun::Server);
+    let results = join_all(targets.iter().map(async |target| {
+        let patch = act.patch(target.switch(), &token);
+        let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
+        let prefix = if server_dry_run { "(server dry run) " } else { "" };
+        session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
+        Ok(Sent { target: target.clone(), token: token.clone(), object })
+    }))
+    .await;
+    let (mut sent, mut failed) = (vec![], vec![]);
+    for result in results {
+        match result {
+            Ok(one) => sent.push(one),
+            Err(error) => failed.push(error),
+        }
+    }
+    if server_dry_run {
+        sent.clear();
+    }
+    Ok((sent, failed))
+}
+
+/// The patch as a manifest of the fields it would set.
+fn preview(target: &Target, patch: Value) -> Value {
+    let mut document = json!({
+        "apiVersion": target.kind.resource_type().api_version(), "kind": target.kind.kind,
+        "metadata": {"name": target.name, "namespace": target.namespace},
+    });
+    if let (Some(to), Some(annotations)) =
+        (document.pointer_mut("/metadata").and_then(Value::as_object_mut), patch.pointer("/metadata/annotations"))
+    {
+        to.insert("annotations".into(), annotations.clone());
+    }
+    if let (Some(to), Some(spec)) = (document.as_object_mut(), patch.get("spec")) {
+        to.insert("spec".into(), spec.clone());
+    }
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flux_operator::api::kinds;
+
+    fn target(word: &str) -> Target {
+        Target { kind: kinds::find(word).unwrap(), namespace: "apps".into(), name: "a".into() }
+    }
+
+    #[test]
+    fn a_preview_is_a_manifest_of_the_fields_that_would_be_set() {
+        let target = target("ks");
+        let document = preview(&target, Act::Resume.patch(target.switch(), "t"));
+        assert_eq!(
+            document,
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": "a", "namespace": "apps", "annotations": {"reconcile.fluxcd.io/requestedAt": "t"}},
+                "spec": {"suspend": null}})
+        );
+    }
+
+    #[test]
+    fn the_next_command_names_an_instance_by_its_own_noun() {
+        assert_eq!(target("instance").words(), "instance a");
+        assert_eq!(target("gitrepo").words(), "resource gitrepository/a");
+    }
+}

@@ -1,0 +1,44 @@
+//! `delete`: removes objects and leaves the clean-up to the operator.
+
+use clap::Subcommand;
+use kube::api::{DeleteParams, Preconditions};
+
+use crate::common::{Session, Target};
+use crate::shell::{CliError, Exit, Shell};
+
+mod instance;
+
+/// Delete objects
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Instance(instance::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+    }
+}
+
+/// Deletes exactly the object with the UID: not one of the same name that came meanwhile.
+pub async fn request_deletion(
+    session: &Session<'_>,
+    target: &Target,
+    uid: Option<String>,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let objects = session.objects(target.kind, Some(&target.namespace)).await?;
+    let preconditions = Preconditions { uid, resource_version: None };
+    let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
+    let reference = target.reference();
+    let place = session.place(&reference);
+    let call = objects.delete(&target.name, &parameters);
+    session.call(&format!("delete {place}"), Some(&reference), call).await?;
+    if !dry_run {
+        session.shell.status(&format!("► deletion requested for {place}"));
+        let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
+        session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+    }
+    Ok(())
+}

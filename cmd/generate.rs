@@ -1,0 +1,83 @@
+//! `generate` (hidden): writes what is committed but derived from the code.
+
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Subcommand, ValueEnum};
+use flux_operator::api::crd;
+use flux_operator::format::yaml;
+
+use crate::cli::Cli;
+use crate::completion::CompletionShell;
+use crate::shell::{CliError, Exit, Shell};
+
+mod schemas;
+
+/// Write files that are derived from the code
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Write one man page per command into a folder
+    Man { directory: PathBuf },
+    /// Write the completion scripts into a folder
+    Completions { directory: PathBuf },
+    /// Write the custom resource definitions into a folder
+    Crds { directory: PathBuf },
+    /// Write the JSON schemas of the views into a folder
+    Schemas { directory: PathBuf },
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Schemas { directory } => write_all(directory, schemas::all()?, shell),
+        Command::Man { directory } => write_all(directory, man_pages()?, shell),
+        Command::Completions { directory } => {
+            let scripts = CompletionShell::value_variants()
+                .iter()
+                .map(|s| Ok((s.file_name().to_owned(), s.script()?)))
+                .collect::<Result<_, CliError>>()?;
+            write_all(directory, scripts, shell)
+        }
+        Command::Crds { directory } => {
+            let text = yaml::to_string(&crd::flux_instance())
+                .map_err(|e| CliError::failed("cannot write the FluxInstance definition").caused_by(&e))?;
+            let head = "# Generated from the types by `flux-operator generate crds`; do not edit.\n";
+            write_all(directory, vec![("fluxinstances.yaml".into(), format!("{head}{text}").into_bytes())], shell)
+        }
+    }
+}
+
+/// One page per visible command, named `flux-operator-get-instance.1` like git's.
+fn man_pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let mut root = Cli::command().disable_help_subcommand(true);
+    root.build();
+    let mut pages = Vec::new();
+    render(&root, "flux-operator", &mut pages)?;
+    Ok(pages)
+}
+
+fn render(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
+    let mut page = Vec::new();
+    // The date would change every build; the page belongs to a version, not to a day.
+    clap_mangen::Man::new(command.clone().display_name(name))
+        .title(name.to_uppercase())
+        .date("")
+        .render(&mut page)
+        .map_err(|e| CliError::failed(format!("cannot render the man page of {name}")).caused_by(&e))?;
+    pages.push((format!("{name}.1"), page));
+    for sub in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        render(sub, &format!("{name}-{}", sub.get_name()), pages)?;
+    }
+    Ok(())
+}
+
+fn write_all(directory: &Path, files: Vec<(String, Vec<u8>)>, shell: &Shell) -> Result<Exit, CliError> {
+    let failed =
+        |what: &Path, e: std::io::Error| CliError::failed(format!("cannot write {}", what.display())).caused_by(&e);
+    std::fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
+    let count = files.len();
+    for (name, content) in files {
+        let path = directory.join(name);
+        std::fs::write(&path, content).map_err(|e| failed(&path, e))?;
+    }
+    shell.status(&format!("wrote {count} files to {}", directory.display()));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,3 @@
+//! How values become text: tables.
+
+pub mod table;

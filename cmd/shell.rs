@@ -1,0 +1,160 @@
+//! What every command shares at the terminal: flags, output, errors, logging.
+//!
+//! stdout carries data, stderr carries talk. Nothing here knows Kubernetes.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+pub mod cluster;
+pub mod confirm;
+pub mod environment;
+mod error;
+mod global_args;
+mod interrupt;
+pub mod jsonpath;
+mod logging;
+pub mod output;
+pub mod progress;
+pub mod prompt;
+pub mod suggest;
+pub mod usage;
+
+pub use error::{CliError, Exit};
+pub use global_args::{Color, GlobalArgs, SecretArg};
+pub use interrupt::{Interruption, interrupted};
+
+/// The terminal a command talks to, and the flags every command knows.
+pub struct Shell {
+    global: GlobalArgs,
+    structured_errors: bool,
+    color: bool,
+    stdout_terminal: bool,
+    stderr_terminal: bool,
+    interruption: Interruption,
+}
+
+impl Shell {
+    pub fn new(global: &GlobalArgs, structured_errors: bool) -> Self {
+        logging::init(global.verbose, global.quiet, global.color);
+        let stderr_terminal = io::stderr().is_terminal();
+        Shell {
+            global: global.clone(),
+            structured_errors,
+            color: global.color.enabled(stderr_terminal),
+            stdout_terminal: io::stdout().is_terminal(),
+            stderr_terminal,
+            interruption: Interruption::default(),
+        }
+    }
+
+    pub fn global(&self) -> &GlobalArgs {
+        &self.global
+    }
+
+    pub fn stdout_is_terminal(&self) -> bool {
+        self.stdout_terminal
+    }
+
+    /// Progress may be drawn only when this is true.
+    pub fn stderr_is_terminal(&self) -> bool {
+        self.stderr_terminal
+    }
+
+    /// Whether colour may be used on stdout.
+    pub fn stdout_color(&self) -> bool {
+        self.global.color.enabled(self.stdout_terminal)
+    }
+
+    /// Writes data to stdout. A reader that went away (`… | head -1`) ends the command quietly with 0.
+    pub fn print(&self, text: &str) -> Result<(), CliError> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Like [`Shell::print`], for bytes.
+    pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        match out.write_all(bytes).and_then(|()| out.flush()) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(CliError::closed_pipe()),
+            Err(e) => Err(CliError::failed("cannot write to standard output").caused_by(&e)),
+        }
+    }
+
+    /// One line of talk on stderr; silent with `--quiet`.
+    pub fn status(&self, line: &str) {
+        if !self.global.quiet {
+            self.line(line);
+        }
+    }
+
+    /// A warning on stderr, shown also with `--quiet`.
+    pub fn warn(&self, text: &str) {
+        self.line(&format!("{} {text}", self.paint("warning:", error::YELLOW)));
+    }
+
+    /// A hint on stderr; silent with `--quiet`.
+    pub fn hint(&self, text: &str) {
+        self.status(&format!("{} {text}", self.paint("hint:", error::CYAN)));
+    }
+
+    /// Prints an error once and returns the exit code it stands for.
+    pub fn report(&self, error: &CliError) -> Exit {
+        error.print(self.structured_errors, self.color);
+        error.exit()
+    }
+
+    fn paint(&self, word: &str, style: anstyle::Style) -> String {
+        if self.color { format!("{style}{word}{style:#}") } else { word.to_owned() }
+    }
+
+    // A closed stderr must not turn a finished command into a failure.
+    fn line(&self, line: &str) {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// What an interrupt says; commands set it as they go.
+    pub fn interruption(&self) -> &Interruption {
+        &self.interruption
+    }
+
+    /// Like [`Shell::block_on`], but Ctrl-C and SIGTERM end it with what [`Shell::interruption`] says.
+    ///
+    /// The future is dropped first, so that live lines are off the terminal when the message comes.
+    pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        self.block_on(self.interruptible(future))?
+    }
+
+    /// The part of a command that an interrupt ends at once.
+    pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        let mut future = Box::pin(future);
+        let result = tokio::select! {
+            biased;
+            () = interrupt::interrupted() => None,
+            result = &mut future => Some(result),
+        };
+        drop(future);
+        result.unwrap_or_else(|| Err(self.interruption.error()))
+    }
+
+    /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
+        let result = runtime.block_on(future);
+        // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
+        runtime.shutdown_background();
+        Ok(result)
+    }
+}
+
+/// Whether errors are wanted as JSON: read from the raw arguments, so that usage errors honour it as well.
+pub fn wants_structured_errors(arguments: &[OsString]) -> bool {
+    let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).take_while(|a| a != "--").collect();
+    words.iter().enumerate().any(|(i, word)| {
+        matches!(word.as_ref(), "-ojson" | "-o=json" | "--output=json")
+            || (matches!(word.as_ref(), "-o" | "--output") && words.get(i + 1).is_some_and(|w| w == "json"))
+    })
+}

@@ -1,0 +1,15 @@
+//! The kinds of the `fluxcd.controlplane.io` group as types, and every name the API uses.
+//!
+//! Pure: values in, values out; no client, no clock.
+
+pub mod conditions;
+pub mod crd;
+pub mod flux_instance;
+pub mod history;
+pub mod inventory;
+pub mod kinds;
+pub mod manifest;
+mod settings;
+pub mod well_known;
+
+pub use flux_instance::*;

@@ -1,0 +1,265 @@
+//! One API call: a limit that holds for all of it, and a few retries within that limit.
+//!
+//! kube's own retry policy is off: it tries 15 times and believes any `Retry-After`, so a command can hang for minutes.
+//! Here the limit spans connecting, the TLS handshake, every attempt and the whole answer; a retry that would not fit is
+//! not begun, and the last answer is reported instead. Watches, logs and what is read in pieces are bounded until their
+//! first byte only.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use kube::Client;
+use kube::client::Body;
+use tokio::time::{Instant, timeout_at};
+use tower::BoxError;
+
+use super::credential_plugin::PluginToken;
+use super::diagnose::{is_connect_failure, is_tls_failure};
+
+/// How often one call is sent at most.
+pub(super) const MAX_ATTEMPTS: u32 = 5;
+/// A server that is not there is tried less often: the answer rarely changes within a second.
+const MAX_CONNECT_ATTEMPTS: u32 = 3;
+/// First pause; doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// Longest pause, whatever `Retry-After` says.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// No answer within the limit of one call.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {after:?}")]
+pub(super) struct TimedOut {
+    pub after: Duration,
+}
+
+/// Marks a request whose answer is read while it arrives (an extension of the request).
+#[derive(Clone)]
+pub(super) struct Streamed;
+
+/// A call is about to be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Why, in a few words: `429 Too Many Requests`, `connection refused`.
+    pub problem: String,
+    /// How long the pause before the next attempt is.
+    pub pause: Duration,
+    /// Number of the attempt that failed, from 1.
+    pub attempt: u32,
+    /// `GET`, `PATCH` …
+    pub method: String,
+    /// Path without query.
+    pub path: String,
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}; trying again in {:?}", self.method, self.path, self.problem, self.pause)
+    }
+}
+
+/// Is told about every retry before its pause.
+pub type RetryObserver = Arc<dyn Fn(&Retry) + Send + Sync>;
+
+#[derive(Clone)]
+pub(super) struct CallPolicy {
+    pub limit: Duration,
+    pub observer: Option<RetryObserver>,
+    pub token: Option<Arc<PluginToken>>,
+}
+
+/// Wraps a client so that every call through it follows the policy, whoever makes it.
+pub(super) fn bounded(inner: Client, policy: CallPolicy) -> Client {
+    let namespace = inner.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (inner, policy) = (inner.clone(), policy.clone());
+        async move { call(&inner, &policy, request).await }
+    });
+    Client::new(service, namespace)
+}
+
+async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    let deadline = Instant::now() + policy.limit;
+    let streaming = is_streaming(&request);
+    let (parts, body) = request.into_parts();
+    let mut body = Some(body);
+    let mut attempt = 1;
+    loop {
+        // A body that cannot be cloned is sent once; all of kube's typed calls have bodies in memory.
+        let copy = body.as_ref().and_then(Body::try_clone);
+        let repeatable = copy.is_some();
+        let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
+        let mut request = Request::from_parts(parts.clone(), this_body);
+        if let Some(token) = &policy.token {
+            request.headers_mut().insert(header::AUTHORIZATION, token.header().await?);
+        }
+        let answer = match timeout_at(deadline, send(client, request, streaming)).await {
+            Ok(answer) => answer,
+            Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
+        };
+        if let (Some(token), Ok(response)) = (&policy.token, &answer)
+            && response.status() == StatusCode::UNAUTHORIZED
+            && attempt == 1
+            && repeatable
+        {
+            token.forget().await;
+            attempt += 1;
+            continue;
+        }
+        let failure = Failure::of(&answer, &parts.method, &parts.headers);
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let Some(pause) = failure.as_ref().filter(|_| repeatable).and_then(|f| f.pause(attempt, remaining)) else {
+            return answer.map_err(Into::into);
+        };
+        let retry = Retry {
+            problem: failure.map(|f| f.problem).unwrap_or_default(),
+            pause,
+            attempt,
+            method: parts.method.to_string(),
+            path: parts.uri.path().to_owned(),
+        };
+        tracing::warn!(attempt, method = retry.method, path = retry.path, pause = ?pause, "{}", retry.problem);
+        if let Some(observer) = &policy.observer {
+            observer(&retry);
+        }
+        tokio::time::sleep(pause).await;
+        attempt += 1;
+    }
+}
+
+/// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
+async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Result<Response<Body>, kube::Error> {
+    let response = client.send(request).await?;
+    if streaming && response.status().is_success() {
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    Ok(Response::from_parts(parts, Body::from(body.collect_bytes().await?)))
+}
+
+fn is_streaming<B>(request: &Request<B>) -> bool {
+    if request.extensions().get::<Streamed>().is_some() {
+        return true;
+    }
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "follow=true" | "follow=1"))
+}
+
+/// What went wrong with one attempt, as far as retrying is concerned.
+struct Failure {
+    problem: String,
+    retry_after: Option<Duration>,
+    max_attempts: u32,
+}
+
+impl Failure {
+    /// None if the answer is final.
+    fn of(answer: &Result<Response<Body>, kube::Error>, method: &Method, headers: &HeaderMap) -> Option<Self> {
+        match answer {
+            Ok(response) => {
+                let status = response.status();
+                is_retried(status, is_idempotent(method, headers)).then(|| Failure {
+                    problem: status.to_string(),
+                    retry_after: retry_after(response.headers()),
+                    max_attempts: MAX_ATTEMPTS,
+                })
+            }
+            Err(error) if is_tls_failure(error) => None,
+            Err(error) => {
+                let (unsent, transport) =
+                    (is_connect_failure(error), matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)));
+                let max_attempts = if unsent { MAX_CONNECT_ATTEMPTS } else { MAX_ATTEMPTS };
+                (unsent || (transport && is_idempotent(method, headers))).then(|| Failure {
+                    problem: if unsent { "cannot connect" } else { "the connection was cut" }.to_owned(),
+                    retry_after: None,
+                    max_attempts,
+                })
+            }
+        }
+    }
+
+    /// The pause before the next attempt; None if there is none, or it would end after the limit.
+    fn pause(&self, attempt: u32, remaining: Duration) -> Option<Duration> {
+        if attempt >= self.max_attempts {
+            return None;
+        }
+        let backoff = FIRST_PAUSE.saturating_mul(1 << (attempt - 1).min(8));
+        let pause = self.retry_after.unwrap_or(backoff).min(LONGEST_PAUSE);
+        (pause < remaining).then_some(pause)
+    }
+}
+
+/// 429 and 503 say that the server did not act; after another 5xx it may have, so only what may happen twice is repeated.
+fn is_retried(status: StatusCode, idempotent: bool) -> bool {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => true,
+        // 501 and the like will not change.
+        StatusCode::INTERNAL_SERVER_ERROR | StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => idempotent,
+        _ => false,
+    }
+}
+
+/// JSON patches may append; everything else but POST has the same effect when sent twice.
+fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
+    match *method {
+        Method::POST => false,
+        Method::PATCH => headers.get(header::CONTENT_TYPE).is_none_or(|t| t != "application/json-patch+json"),
+        _ => true,
+    }
+}
+
+/// `Retry-After` in seconds; the API server sends no dates.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(retry_after: Option<u64>) -> Failure {
+        Failure { problem: "429".into(), retry_after: retry_after.map(Duration::from_secs), max_attempts: MAX_ATTEMPTS }
+    }
+
+    #[test]
+    fn pauses_double_and_end_after_the_last_attempt() {
+        let long = Duration::from_secs(60);
+        let pauses: Vec<_> = (1..=5).map(|n| failure(None).pause(n, long).map(|p| p.as_millis())).collect();
+        assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), None]);
+    }
+
+    #[test]
+    fn retry_after_is_honoured_up_to_a_cap_and_never_past_the_limit() {
+        assert_eq!(failure(Some(2)).pause(1, Duration::from_secs(10)), Some(Duration::from_secs(2)));
+        assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(10)), Some(LONGEST_PAUSE));
+        assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(3)), None);
+    }
+
+    #[test]
+    fn only_what_may_happen_twice_is_repeated_after_an_unclear_answer() {
+        let none = HeaderMap::new();
+        let mut json_patch = HeaderMap::new();
+        json_patch.insert(header::CONTENT_TYPE, "application/json-patch+json".parse().unwrap());
+        let mut apply = HeaderMap::new();
+        apply.insert(header::CONTENT_TYPE, "application/apply-patch+yaml".parse().unwrap());
+        assert!(is_idempotent(&Method::GET, &none));
+        assert!(is_idempotent(&Method::DELETE, &none));
+        assert!(is_idempotent(&Method::PATCH, &apply));
+        assert!(!is_idempotent(&Method::PATCH, &json_patch));
+        assert!(!is_idempotent(&Method::POST, &none));
+        assert!(is_retried(StatusCode::SERVICE_UNAVAILABLE, false));
+        assert!(!is_retried(StatusCode::INTERNAL_SERVER_ERROR, false));
+        assert!(!is_retried(StatusCode::FORBIDDEN, true));
+    }
+
+    #[test]
+    fn watches_and_what_is_marked_are_told_from_other_calls() {
+        let request = |uri: &str| Request::builder().uri(uri).body(()).unwrap();
+        assert!(is_streaming(&request("/api/v1/pods?&watch=true&timeoutSeconds=290")));
+        assert!(!is_streaming(&request("/api/v1/pods?labelSelector=watch%3Dtrue&limit=500")));
+        let mut list = request("/api/v1/pods?limit=500");
+        list.extensions_mut().insert(Streamed);
+        assert!(is_streaming(&list));
+    }
+}

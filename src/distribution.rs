@@ -1,0 +1,388 @@
+//! What Flux is, per version: its controllers, CRDs, permissions, network policies and images.
+//!
+//! A [`Distribution`] is either the one embedded in the program or one that was packaged elsewhere. Both answer the same
+//! questions; the embedded one computes its answers from these facts, which are the only places to edit:
+//!
+//! | what | where |
+//! | --- | --- |
+//! | versions and tags, digests | `tags.txt`, `digests.txt` |
+//! | CRDs | `notation/*.notation`, read by `notation.rs`, expanded by `schema.rs` |
+//! | ServiceAccounts, Services, Deployments | the facts at the top of `controllers.rs` |
+//! | RBAC, quota, network policies | `access.rs` |
+//!
+//! # The notation
+//! One file per API group, after `common.notation`, which defines what several kinds share. One line is one thing, two
+//! spaces of indentation mean "belongs to the line above".
+//!
+//! ```text
+//! # a comment, on a line of its own
+//! annotation KEY VALUE [GATE]          an annotation of every CRD
+//! pattern NAME REGEX                   a regular expression, used as ~NAME
+//! columns NAME                         printer columns, used as columns=NAME
+//!   Ready string .json.path wide       NAME TYPE PATH; `wide`: only with -o wide
+//! type NAME TYPE …                     a named type; its name starts with a capital letter
+//! group source.toolkit.fluxcd.io       of the crd lines below
+//! crd KIND PLURAL COMPONENT short=x category=y without-part-of   # description
+//!   version v1 storage deprecated nostatus columns=NAME [GATE]
+//!   FIELD …
+//! ```
+//!
+//! A field is `name! TYPE attribute… [GATE]  # description`:
+//! - `!` marks it required (or `required@GATE`, if only there);
+//! - types: `string bool int int64 time object any` or a named type above; `[]T` is a list, `{}T` a map with string keys;
+//! - attributes: `=DEFAULT` (JSON without spaces, or a bare word), `oneof=a|b`, `~pattern`, `minLength= maxLength= min=
+//!   minItems= maxItems= listType= listKeys= mapType=`. What is about a list goes to the list, the rest to its items;
+//! - below it: more values (`| a b c`), CEL rules (`? expression`, then deeper `: message [GATE]`), and its own fields.
+//!
+//! A gate says where a line holds: `[2.7..]`, `[..2.8]`, `[v1+v1beta2]`, `[v1,v1beta2:2.3..]` (v1 always, v1beta2 from 2.3).
+//! An attribute or a single value has its own gate after `@`: `maxLength=253@2.6..`, `oneof=a|b@2.9..`.
+//! Where a type is used by several kinds, `v1` in its gates is the API version of the kind that uses it.
+//!
+//! # Adding a Flux version
+//! 1. `tags.txt`: a row. `digests.txt`: a section.
+//! 2. A patch release: usually done. A minor release: change what its CRDs changed. A new field gets `[2.10..]`, a
+//!    removed one `[..2.9]`, an API version that is gone gets a gate on its `version` line, a new controller-gen version
+//!    its `annotation` line.
+//! 3. Changes of Deployments, roles or policies: a `since(flux, 2, 10, 0)` where the fact stands.
+//! 4. `FLUX_DATA_DIR=… cargo test --test distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
+//!    `flux/v2.10.0/`, compares every object with the released one. It also prints the rows that
+//!    `tests/distribution/hashes.txt` now needs.
+//!
+//! # The layout of a packaged distribution
+//! ```text
+//! flux/v2.9.4/source-controller.yaml …    one file per component
+//! flux/v2.9.4/rbac.yaml, policies.yaml
+//! flux-images/v2.9.4/upstream-alpine.yaml …   images: [{name, newTag, digest}], one file per variant
+//! flux-images/VERSION                     the newest version
+//! ```
+
+mod archive;
+mod controllers;
+mod export;
+mod lines;
+mod names;
+mod notation;
+mod rbac_and_policies;
+mod schema;
+mod tables;
+mod version_gate;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use semver::Version;
+use serde_json::Value;
+
+use archive::Archive;
+pub use lines::NotationError;
+pub use names::{Component, FluxVersion, ImageDigest, ImageReference, UnknownName, Variant};
+use notation::Notation;
+pub use schema::{CrdSummary, FieldDescription, ServedVersion};
+
+/// The namespace the manifests are written for; a build for another one replaces it.
+pub const FLUX_NAMESPACE: &str = "flux-system";
+
+/// The registry of images in the manifests, before a build puts the real one in its place.
+pub const PLACEHOLDER_REGISTRY: &str = "fluxcd";
+
+/// The notation files in reading order: what others use comes first.
+const NOTATION: &[(&str, &str)] = &[
+    ("common.notation", include_str!("distribution/notation/common.notation")),
+    ("source.notation", include_str!("distribution/notation/source.notation")),
+    ("kustomize.notation", include_str!("distribution/notation/kustomize.notation")),
+    ("helm.notation", include_str!("distribution/notation/helm.notation")),
+    ("notification.notation", include_str!("distribution/notation/notification.notation")),
+    ("image.notation", include_str!("distribution/notation/image.notation")),
+    ("source-extensions.notation", include_str!("distribution/notation/source-extensions.notation")),
+];
+
+/// Reads a notation text that stands for itself; for fuzzing, which wants every parser in reach.
+///
+/// # Errors
+/// The first mistake, with its place.
+#[doc(hidden)]
+pub fn check_notation(text: &'static str) -> Result<(), NotationError> {
+    Notation::parse(&[("text", text)]).map(drop)
+}
+
+static EMBEDDED_NOTATION: LazyLock<Result<Notation, NotationError>> = LazyLock::new(|| Notation::parse(NOTATION));
+
+/// Why a distribution cannot answer.
+#[derive(Debug, thiserror::Error)]
+pub enum DistributionError {
+    #[error("flux {version} is not part of {distribution}")]
+    UnknownVersion { version: String, distribution: String },
+    #[error("flux {version} has no {component}")]
+    UnknownComponent { version: String, component: Component },
+    #[error("flux {version} has no file {file} in {distribution}")]
+    MissingFile { version: String, file: String, distribution: String },
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("cannot use {file}: {message}")]
+    Content { file: String, message: String },
+    #[error("refused to unpack {}: entry `{entry}`: {message}", path.display())]
+    UnsafeArchive { path: PathBuf, entry: String, message: String },
+    /// A mistake in the embedded notation; the tests rule it out.
+    #[error("cannot read the embedded CRD notation")]
+    Notation(#[from] NotationError),
+}
+
+/// The manifests and images of one or more Flux versions.
+#[derive(Debug, Clone)]
+pub struct Distribution {
+    source: Source,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Embedded,
+    Archive(Arc<Archive>, PathBuf),
+}
+
+impl Distribution {
+    /// Returns the distribution that is part of this program. Nothing is read until it is asked for.
+    pub fn embedded() -> Self {
+        Self { source: Source::Embedded }
+    }
+
+    /// Opens a packaged distribution: a directory or a gzip-compressed tar archive, see the layout above.
+    ///
+    /// An archive is read into memory, at most 128 MiB in 10000 entries.
+    ///
+    /// # Errors
+    /// When the path cannot be read, holds no version, names an image file that is malformed, or is an archive with
+    /// links, devices, absolute paths, `..` or more content than allowed.
+    pub fn open(path: &Path) -> Result<Self, DistributionError> {
+        let archive = Archive::open(path)?;
+        Ok(Self { source: Source::Archive(Arc::new(archive), path.to_owned()) })
+    }
+
+    /// Returns true for the distribution that is part of this program.
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.source, Source::Embedded)
+    }
+
+    /// Returns the versions, oldest first.
+    pub fn versions(&self) -> Vec<FluxVersion> {
+        match &self.source {
+            // A unit test reads every row of the table, so the error cannot happen in a released program.
+            Source::Embedded => tables::versions().unwrap_or_default(),
+            Source::Archive(archive, _) => archive.versions().to_vec(),
+        }
+    }
+
+    /// Returns the objects of a component: CRDs by name, ServiceAccount, Services by name, Deployment.
+    ///
+    /// Nothing has a namespace yet, and the image is `fluxcd/NAME:TAG`.
+    ///
+    /// # Errors
+    /// When the version is unknown or does not have the component, or a packaged file cannot be read.
+    pub fn component(&self, version: &FluxVersion, component: Component) -> Result<Vec<Value>, DistributionError> {
+        match &self.source {
+            Source::Archive(..) => self.manifests(version, component.as_str()),
+            Source::Embedded => {
+                let tag = self.tag(version, component)?;
+                let notation = embedded_notation()?;
+                let mut objects = Vec::new();
+                for crd in notation.crds.iter().filter(|crd| crd.component == component.as_str()) {
+                    if crd.summary(&version.version).is_some() {
+                        objects.push(notation.crd(crd, &version.version)?);
+                    }
+                }
+                objects.extend(controllers::objects(component, &version.version, &tag));
+                Ok(objects)
+            }
+        }
+    }
+
+    /// Returns the ResourceQuota, ClusterRoles and ClusterRoleBindings that all components share.
+    ///
+    /// # Errors
+    /// When the version is unknown, or a packaged file cannot be read.
+    pub fn rbac(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
+        match &self.source {
+            Source::Embedded => self.known(version).map(|()| rbac_and_policies::rbac(&version.version)),
+            Source::Archive(..) => self.manifests(version, "rbac"),
+        }
+    }
+
+    /// Returns the NetworkPolicies.
+    ///
+    /// # Errors
+    /// When the version is unknown, or a packaged file cannot be read.
+    pub fn policies(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
+        match &self.source {
+            Source::Embedded => self.known(version).map(|()| rbac_and_policies::policies(&version.version)),
+            Source::Archive(..) => self.manifests(version, "policies"),
+        }
+    }
+
+    /// Returns the image tag of a component, for example `v1.9.4`.
+    ///
+    /// # Errors
+    /// When the version is unknown or does not have the component.
+    pub fn tag(&self, version: &FluxVersion, component: Component) -> Result<String, DistributionError> {
+        self.known(version)?;
+        let tag = match &self.source {
+            Source::Embedded => tables::tag(&version.version, component).map(str::to_owned),
+            Source::Archive(..) => {
+                let objects = self.manifests(version, component.as_str())?;
+                deployment_image(&objects, component)
+                    .and_then(|image| image.rsplit_once(':'))
+                    .map(|(_, t)| t.to_owned())
+            }
+        };
+        tag.ok_or_else(|| DistributionError::UnknownComponent { version: version.name.clone(), component })
+    }
+
+    /// Returns the images of a variant with tags and digests; None when there are no digests of it for this version.
+    pub fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<Vec<ImageDigest>> {
+        match &self.source {
+            Source::Embedded => tables::digests(&version.version, variant),
+            Source::Archive(archive, _) => archive.digests(version, variant).cloned(),
+        }
+    }
+
+    /// Returns references to the images of all components of a version at a registry.
+    ///
+    /// With a variant that has digests for this version, tags and digests are that variant's; otherwise the references
+    /// have the tags of the manifests and no digest.
+    ///
+    /// # Errors
+    /// When the version is unknown, or a packaged file cannot be read.
+    pub fn images(
+        &self,
+        version: &FluxVersion,
+        registry: &str,
+        variant: Option<Variant>,
+    ) -> Result<Vec<ImageReference>, DistributionError> {
+        let digests = variant.and_then(|variant| self.digests(version, variant)).unwrap_or_default();
+        self.known(version)?;
+        self.components(version)
+            .into_iter()
+            .map(|component| {
+                let repository = format!("{}/{component}", registry.trim_end_matches('/'));
+                Ok(match digests.iter().find(|image| image.component == component) {
+                    Some(image) => {
+                        let digest = Some(image.digest.clone());
+                        ImageReference { component, repository, tag: image.tag.clone(), digest }
+                    }
+                    None => {
+                        let tag = self.tag(version, component)?;
+                        ImageReference { component, repository, tag, digest: None }
+                    }
+                })
+            })
+            .collect()
+    }
+
+    /// Returns the kinds of a version with their API versions, ordered by group and kind.
+    ///
+    /// # Errors
+    /// When the version is unknown, or a packaged file cannot be read.
+    pub fn crds(&self, version: &FluxVersion) -> Result<Vec<CrdSummary>, DistributionError> {
+        self.known(version)?;
+        let mut summaries: Vec<CrdSummary> = match &self.source {
+            Source::Embedded => {
+                embedded_notation()?.crds.iter().filter_map(|crd| crd.summary(&version.version)).collect()
+            }
+            Source::Archive(..) => {
+                let mut summaries = Vec::new();
+                for component in self.components(version) {
+                    let objects = self.component(version, component)?;
+                    summaries.extend(objects.iter().filter_map(|object| CrdSummary::from_object(object, component)));
+                }
+                summaries
+            }
+        };
+        summaries.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
+        Ok(summaries)
+    }
+
+    /// Returns every field of an API version with its type and description, parents before children.
+    ///
+    /// Empty when this version of Flux does not serve that API version, and for a packaged distribution, whose CRDs
+    /// carry their descriptions themselves.
+    ///
+    /// # Errors
+    /// When the version of Flux is unknown.
+    pub fn explain(
+        &self,
+        version: &FluxVersion,
+        group: &str,
+        kind: &str,
+        api_version: &str,
+    ) -> Result<Vec<FieldDescription>, DistributionError> {
+        self.known(version)?;
+        if !self.is_embedded() {
+            return Ok(Vec::new());
+        }
+        let notation = embedded_notation()?;
+        let served = |crd: &&notation::Crd| {
+            crd.group == group
+                && crd.kind == kind
+                && crd.summary(&version.version).is_some_and(|s| s.versions.iter().any(|v| v.name == api_version))
+        };
+        let crd = notation.crds.iter().find(served);
+        Ok(crd.map_or_else(Vec::new, |crd| notation.explain(crd, &version.version, api_version)))
+    }
+
+    fn has_component(&self, version: &FluxVersion, component: Component) -> bool {
+        match &self.source {
+            Source::Embedded => tables::tag(&version.version, component).is_some(),
+            Source::Archive(archive, _) => archive.has_manifests(version, component.as_str()),
+        }
+    }
+
+    fn manifests(&self, version: &FluxVersion, name: &str) -> Result<Vec<Value>, DistributionError> {
+        self.known(version)?;
+        let missing = || DistributionError::MissingFile {
+            version: version.name.clone(),
+            file: format!("{name}.yaml"),
+            distribution: self.to_string(),
+        };
+        match &self.source {
+            Source::Archive(archive, _) => archive.manifests(version, name)?.ok_or_else(missing),
+            Source::Embedded => Err(missing()),
+        }
+    }
+
+    fn known(&self, version: &FluxVersion) -> Result<(), DistributionError> {
+        let known = match &self.source {
+            Source::Embedded => tables::has(&version.version),
+            Source::Archive(archive, _) => archive.versions().contains(version),
+        };
+        if known {
+            return Ok(());
+        }
+        Err(DistributionError::UnknownVersion { version: version.name.clone(), distribution: self.to_string() })
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Source::Embedded => f.write_str("the embedded distribution"),
+            Source::Archive(_, path) => write!(f, "the distribution {}", path.display()),
+        }
+    }
+}
+
+fn embedded_notation() -> Result<&'static Notation, DistributionError> {
+    EMBEDDED_NOTATION.as_ref().map_err(|error| DistributionError::Notation(error.clone()))
+}
+
+fn deployment_image(objects: &[Value], component: Component) -> Option<&str> {
+    objects
+        .iter()
+        .filter(|object| object["kind"] == "Deployment" && object["metadata"]["name"] == component.as_str())
+        .find_map(|deployment| deployment.pointer("/spec/template/spec/containers/0/image")?.as_str())
+}
+
+/// True from that version of Flux on.
+fn since(flux: &Version, major: u64, minor: u64, patch: u64) -> bool {
+    (flux.major, flux.minor, flux.patch) >= (major, minor, patch)
+}

@@ -1,0 +1,24 @@
+//! Views: objects in, serialisable values out.
+//!
+//! Every view is a pure function of a [`snapshot::Snapshot`], so a cluster and a dump give the same answer, and of "now".
+//! Nothing here knows tables, colours or commands.
+//!
+//! ```text
+//! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
+//! ```
+
+pub mod checks;
+pub mod components;
+pub mod events;
+pub mod instance;
+pub mod inventory;
+pub mod listing;
+pub mod object;
+pub mod read;
+pub mod report;
+pub mod resources;
+pub mod selector;
+pub mod trace;
+pub mod tree;
+pub mod version;
+pub mod why;

@@ -1,0 +1,453 @@
+//! Flux objects of many kinds, whole or just what rows need, handed on while the API server still sends them.
+//!
+//! An API server lists a kind out of its cache, but pages after the first out of etcd once its cache no longer has the
+//! revision of the first, some minutes after the last change; that costs it three to four times as much (measured with
+//! Kubernetes 1.36, `benches/README.md`). So a page is large, and is read in pieces: neither its text nor its objects
+//! are ever in memory as a whole.
+
+use std::sync::Arc;
+
+use kube::api::ListParams;
+use kube::core::Request;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Deserializer, Value};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::from_cluster::{CONCURRENCY, versions};
+use crate::api::kinds::{FluxKind, ResourceType};
+use crate::cluster::{Cluster, ClusterError, Reason};
+use crate::inspect::object;
+use crate::inspect::resources::FluxObject;
+
+/// Objects per request. Flux's own controllers ask for a kind as a whole at every start.
+const PAGE: u32 = 5_000;
+/// Objects that are handed on together.
+const BATCH: usize = 500;
+/// How often one kind is asked for again after an answer was cut or its snapshot expired.
+const RESUMPTIONS: u32 = 3;
+
+/// Which Flux objects are listed.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// `None` lists all namespaces.
+    pub namespace: Option<String>,
+    /// Kubernetes' label selector.
+    pub selector: Option<String>,
+}
+
+/// What came of listing one kind.
+#[derive(Debug)]
+pub enum Listed {
+    All,
+    NotInstalled,
+    Denied(Box<ClusterError>),
+}
+
+/// What a list can be read as.
+pub trait Listable: DeserializeOwned + Send + 'static {
+    /// Reads an object in which a field has another type than expected.
+    fn of(object: Value) -> Self;
+    fn key(&self) -> Key;
+}
+
+/// `namespace/name`: API servers list in the order of these, byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    fn new(namespace: &str, name: &str) -> Self {
+        Key(format!("{namespace}/{name}"))
+    }
+}
+
+impl Listable for FluxObject {
+    fn of(object: Value) -> Self {
+        FluxObject::of(&object)
+    }
+    fn key(&self) -> Key {
+        Key::new(&self.metadata.namespace, &self.metadata.name)
+    }
+}
+
+impl Listable for Value {
+    fn of(object: Value) -> Self {
+        object
+    }
+    fn key(&self) -> Key {
+        Key::new(object::namespace(self).unwrap_or_default(), object::name(self))
+    }
+}
+
+/// Lists kinds concurrently and hands their objects on in the order of kinds, some hundreds at a time, each as soon as
+/// those before them are done.
+///
+/// At most two such batches of each kind wait in memory. `on_batch` returns an error to end early.
+///
+/// # Errors
+/// Of the first kind that cannot be listed for another reason than being absent or denied, or of `on_batch`.
+pub async fn read<T: Listable, E: From<ClusterError>>(
+    cluster: &Cluster,
+    flux_kinds: &[&'static FluxKind],
+    scope: &Scope,
+    mut on_batch: impl FnMut(&'static FluxKind, Vec<T>) -> Result<(), E>,
+) -> Result<Vec<(&'static FluxKind, Listed)>, E> {
+    let permits = Arc::new(Semaphore::new(CONCURRENCY));
+    let mut tasks = JoinSet::new();
+    let mut queues = Vec::with_capacity(flux_kinds.len());
+    for (index, kind) in flux_kinds.iter().copied().enumerate() {
+        let (sender, receiver) = mpsc::channel(2);
+        queues.push((kind, receiver));
+        let (cluster, scope, permits) = (cluster.clone(), scope.clone(), permits.clone());
+        tasks.spawn(async move {
+            // The order of permits is the order of kinds, so the one that is printed next is never starved.
+            let permit = permits.acquire_owned().await;
+            let listed = list(&cluster, kind, &scope, &sender).await;
+            drop(permit);
+            (index, listed)
+        });
+    }
+    for (kind, receiver) in &mut queues {
+        while let Some(objects) = receiver.recv().await {
+            on_batch(kind, objects)?;
+        }
+    }
+    let mut outcomes: Vec<Option<Listed>> = flux_kinds.iter().map(|_| None).collect();
+    while let Some(done) = tasks.join_next().await {
+        // A task only ends otherwise by a panic of ours, which has been reported by then.
+        let Ok((index, listed)) = done else { continue };
+        if let Some(outcome) = outcomes.get_mut(index) {
+            *outcome = Some(listed?);
+        }
+    }
+    Ok(flux_kinds.iter().copied().zip(outcomes).filter_map(|(kind, outcome)| Some((kind, outcome?))).collect())
+}
+
+/// Where the listing of one kind stands.
+#[derive(Default)]
+struct Place {
+    /// Of the next page; `None` before the first.
+    token: Option<String>,
+    /// The object handed on last.
+    last: Option<Key>,
+    /// Objects up to this one were handed on before the listing had to begin again.
+    skip: Option<Key>,
+}
+
+/// How one page ended.
+enum Ended {
+    Read,
+    /// In the middle: what came before has been handed on.
+    Cut(Box<ClusterError>),
+    /// Nobody takes objects any more.
+    Unwanted,
+}
+
+async fn list<T: Listable>(
+    cluster: &Cluster,
+    kind: &'static FluxKind,
+    scope: &Scope,
+    sender: &mpsc::Sender<Vec<T>>,
+) -> Result<Listed, ClusterError> {
+    for version in versions(&kind.resource_type()) {
+        let mut place = Place::default();
+        let mut resumptions = 0;
+        loop {
+            let before = place.last.clone();
+            let lost = match page(cluster, &version, scope, &mut place, sender).await {
+                Ok(Ended::Read) if place.token.is_some() => continue,
+                Ok(Ended::Read | Ended::Unwanted) => return Ok(Listed::All),
+                Ok(Ended::Cut(error)) => *error,
+                // The snapshot behind the pages is kept for five minutes only.
+                Err(error) if place.token.is_some() && matches!(error.reason, Reason::Server { code: 410, .. }) => {
+                    place.token = None;
+                    error
+                }
+                Err(error) if error.is_api_missing() => break,
+                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
+                    return Ok(Listed::Denied(Box::new(error)));
+                }
+                Err(error) => return Err(error),
+            };
+            resumptions = if place.last == before { resumptions + 1 } else { 0 };
+            if resumptions > RESUMPTIONS {
+                return Err(lost);
+            }
+            tracing::warn!(kind = kind.kind, "{}; listing goes on", lost.reason);
+            place.skip.clone_from(&place.last);
+        }
+    }
+    Ok(Listed::NotInstalled)
+}
+
+/// Reads the page at `place` and moves `place` behind what was handed on.
+async fn page<T: Listable>(
+    cluster: &Cluster,
+    resource: &ResourceType,
+    scope: &Scope,
+    place: &mut Place,
+    sender: &mpsc::Sender<Vec<T>>,
+) -> Result<Ended, ClusterError> {
+    let name = resource.resource_name();
+    let failed = |e| cluster.explain(e, format!("list {name}"), None);
+    let params = ListParams {
+        limit: Some(PAGE),
+        label_selector: scope.selector.clone(),
+        continue_token: place.token.clone(),
+        ..ListParams::default()
+    };
+    let request = Request::new(resource.path(scope.namespace.as_deref(), None)).list(&params);
+    let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
+    let mut pieces = cluster.pieces(request).await.map_err(failed)?;
+    let mut text = ListText::default();
+    let mut batch = Vec::new();
+    loop {
+        let read = pieces.next(&mut text.unread).await;
+        let unexpected = |e| failed(kube::Error::SerdeError(e));
+        batch.extend(text.objects().map_err(unexpected)?);
+        if let Some(last) = &place.skip {
+            batch.retain(|object: &T| object.key() > *last);
+        }
+        if let Some(object) = batch.last()
+            && (batch.len() >= BATCH || !matches!(read, Ok(1..)))
+        {
+            place.last = Some(object.key());
+            if sender.send(std::mem::take(&mut batch)).await.is_err() {
+                return Ok(Ended::Unwanted);
+            }
+        }
+        match read.map_err(failed) {
+            Ok(0) => {
+                place.token = text.end().map_err(unexpected)?;
+                return Ok(Ended::Read);
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.reason, Reason::TimedOut { .. }) => return Err(error),
+            Err(error) => return Ok(Ended::Cut(Box::new(error))),
+        }
+    }
+}
+
+/// The text of a list, of which objects are taken as soon as they are complete.
+#[derive(Default)]
+struct ListText {
+    unread: Vec<u8>,
+    /// The text before the first item, once that has been reached.
+    head: Option<Vec<u8>>,
+    /// The items are read: what is unread is the end of the list.
+    past_items: bool,
+}
+
+#[derive(Deserialize)]
+struct Around {
+    #[serde(default)]
+    metadata: ListMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListMetadata {
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+impl ListText {
+    /// Takes the objects that are complete out of the unread text.
+    fn objects<T: Listable>(&mut self) -> Result<Vec<T>, serde_json::Error> {
+        if self.head.is_none() {
+            let Some(length) = length_of_head(&self.unread) else { return Ok(vec![]) };
+            self.head = Some(self.unread.drain(..length).collect());
+        }
+        let mut objects = Vec::new();
+        let mut rest = self.unread.as_slice();
+        while !self.past_items {
+            let next = rest.trim_ascii_start();
+            let next = next.strip_prefix(b",").unwrap_or(next);
+            if next.starts_with(b"]") {
+                self.past_items = true;
+            } else if let Some((object, after)) = first_object(next)? {
+                objects.push(object);
+                rest = after;
+            } else {
+                break;
+            }
+        }
+        let read = self.unread.len() - rest.len();
+        self.unread.drain(..read);
+        Ok(objects)
+    }
+
+    /// The token of the next page, from what surrounds the items.
+    fn end(self) -> Result<Option<String>, serde_json::Error> {
+        let around = [self.head.unwrap_or_default(), self.unread].concat();
+        let around: Around = serde_json::from_slice(&around)?;
+        Ok(around.metadata.token.filter(|token| !token.is_empty()))
+    }
+}
+
+/// Up to and with the bracket that opens the items; only the list's own type and metadata may stand before it.
+fn length_of_head(text: &[u8]) -> Option<usize> {
+    const ITEMS: &[u8] = b"\"items\"";
+    let after = text.windows(ITEMS.len()).position(|window| window == ITEMS)? + ITEMS.len();
+    let rest = text.get(after..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"[")?;
+    Some(text.len() - rest.len())
+}
+
+/// The value a text begins with and the text after it; `None` if it is not complete.
+fn first_value<T: DeserializeOwned>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
+    let mut parser = Deserializer::from_slice(text).into_iter();
+    match parser.next() {
+        Some(Ok(value)) => Ok(text.get(parser.byte_offset()..).map(|rest| (value, rest))),
+        Some(Err(error)) if !error.is_eof() => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// Like [`first_value`]: one object of unusual types must not hide the others.
+fn first_object<T: Listable>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
+    first_value(text).or_else(|_| Ok(first_value(text)?.map(|(object, rest)| (T::of(object), rest))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::io::Error;
+    use std::sync::Mutex;
+
+    use futures::stream;
+    use http::{Request, Response};
+    use http_body_util::StreamBody;
+    use hyper::body::{Bytes, Frame};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::kinds;
+    use crate::cluster::Endpoint;
+
+    fn repository(name: &str) -> Value {
+        json!({"metadata": {"name": name, "namespace": "apps"}, "spec": {"url": "https://[x]/\"}],{\\"}})
+    }
+
+    fn names(objects: &[FluxObject]) -> Vec<&str> {
+        objects.iter().map(|object| object.metadata.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_list_reads_the_same_wherever_its_text_is_cut() {
+        let mut odd = repository("odd");
+        odd["metadata"]["creationTimestamp"] = json!(["not a time"]);
+        let list = json!({"apiVersion": "v1", "items": [repository("a"), odd, repository("ü")], "kind": "L",
+            "metadata": {"continue": "next", "resourceVersion": "7"}});
+        let metadata_first = r#"{"metadata":{"continue":"next"},"items" : [{"metadata":{"name":"a"}}
+            , {"metadata":{"name":"odd"}},{"metadata":{"name":"ü"}}]}"#;
+        for text in [list.to_string(), serde_json::to_string_pretty(&list).unwrap(), metadata_first.to_owned()] {
+            for cut in 0..=text.len() {
+                let (before, after) = text.as_bytes().split_at(cut);
+                let mut list = ListText::default();
+                let mut objects = vec![];
+                for part in [before, after] {
+                    list.unread.extend_from_slice(part);
+                    objects.extend(list.objects::<FluxObject>().unwrap());
+                }
+                assert_eq!(names(&objects), ["a", "odd", "ü"], "cut at {cut} of {text}");
+                assert_eq!(list.end().unwrap().as_deref(), Some("next"), "cut at {cut} of {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_without_items_is_empty_and_half_a_list_is_an_error() {
+        let read = |text: &str| {
+            let mut list = ListText { unread: text.into(), ..ListText::default() };
+            (list.objects::<FluxObject>().map(|objects| objects.len()), list.end())
+        };
+        for text in [r#"{"items":[],"metadata":{"continue":""}}"#, r#"{"items":null}"#, r#"{"kind":"L"}"#] {
+            assert!(matches!(read(text), (Ok(0), Ok(None))), "{text}");
+        }
+        for text in [r#"{"items":[{"metadata":{}}"#, r#"{"items":[{"metadata":"#, r#"{"items""#, ""] {
+            assert!(read(text).1.is_err(), "{text}");
+        }
+        assert!(read(r#"{"items":[}]}"#).0.is_err());
+    }
+
+    /// An answer's status and the parts of its body; `None` is where the connection is cut.
+    type Answer = (u16, Vec<Option<String>>);
+
+    /// A cluster that gives these answers one after the other, and the queries it was asked.
+    fn cluster(answers: Vec<Answer>) -> (Cluster, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::new(Mutex::new(vec![]));
+        let (answers, queries) = (Arc::new(Mutex::new(VecDeque::from(answers))), asked.clone());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            queries.lock().unwrap().push(request.uri().query().unwrap_or_default().to_owned());
+            let (status, parts) = answers.lock().unwrap().pop_front().expect("no further request");
+            let frames = parts.into_iter().map(|part| match part {
+                Some(text) => Ok(Frame::data(Bytes::from(text))),
+                None => Err(Error::other("cut")),
+            });
+            let response = Response::builder().status(status).body(StreamBody::new(stream::iter(frames)));
+            async move { response }
+        });
+        let endpoint = Endpoint { server: "https://server".to_owned(), context: None };
+        (Cluster::of_client(Client::new(service, "default"), endpoint), asked)
+    }
+
+    async fn listed(cluster: &Cluster) -> (Vec<String>, Result<usize, Reason>) {
+        let mut all = vec![];
+        let kinds = [kinds::find("ocirepo").unwrap()];
+        let outcome = read(cluster, &kinds, &Scope::default(), |_, objects: Vec<Value>| {
+            all.extend(objects.iter().map(|object| object::name(object).to_owned()));
+            Ok(())
+        })
+        .await;
+        (all, outcome.map(|outcomes| outcomes.len()).map_err(|error: ClusterError| error.reason))
+    }
+
+    fn items(names: &[&str]) -> String {
+        names.iter().map(|name| repository(name).to_string()).collect::<Vec<_>>().join(",")
+    }
+
+    fn whole(names: &[&str], token: &str) -> Answer {
+        (200, vec![Some(format!(r#"{{"items":[{}],"metadata":{{"continue":"{token}"}}}}"#, items(names)))])
+    }
+
+    #[tokio::test]
+    async fn a_cut_answer_is_asked_for_again_and_nothing_is_shown_twice() {
+        let half = |names: &[&str]| (200, vec![Some(format!(r#"{{"items":[{},{{"meta"#, items(names))), None]);
+        let (cluster, asked) = cluster(vec![
+            whole(&["a", "b"], "second"),
+            half(&["c", "d"]),
+            half(&["c", "d", "e"]),
+            whole(&["c", "d", "e", "f"], ""),
+        ]);
+        let (names, outcome) = listed(&cluster).await;
+        assert_eq!((names.concat(), outcome), ("abcdef".to_owned(), Ok(1)));
+        let tokens: Vec<_> = asked.lock().unwrap().iter().map(|q| q.contains("continue=second")).collect();
+        assert_eq!(tokens, [false, true, true, true]);
+    }
+
+    #[tokio::test]
+    async fn expired_pages_begin_again_behind_what_was_shown() {
+        let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": "Expired",
+            "message": "the provided continue parameter is too old"});
+        let (cluster, asked) = cluster(vec![
+            whole(&["a", "b"], "second"),
+            (410, vec![Some(gone.to_string())]),
+            whole(&["a", "aa", "b", "c"], ""),
+        ]);
+        let (names, outcome) = listed(&cluster).await;
+        assert_eq!((names.concat(), outcome), ("abc".to_owned(), Ok(1)));
+        assert!(!asked.lock().unwrap().last().unwrap().contains("continue="));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_always_cut_in_the_same_place_is_an_error() {
+        let cut = || (200, vec![Some(r#"{"items":["#.to_owned()), None]);
+        let (cluster, asked) = cluster((0..=RESUMPTIONS).map(|_| cut()).collect());
+        let (names, outcome) = listed(&cluster).await;
+        assert!(names.is_empty() && matches!(outcome, Err(Reason::Unreachable { .. })), "{outcome:?}");
+        assert_eq!(asked.lock().unwrap().len(), 4);
+    }
+}

@@ -1,0 +1,434 @@
+//! What is known of a cluster, and what a view asked for that is not known yet.
+//!
+//! ```text
+//! view(snapshot) ── asks ──► snapshot ── not loaded ──► needs ──► loader (cluster) ──► snapshot ──► view again
+//!                                └── a dump is complete: it never needs anything
+//! ```
+//! So a view is one pure function for a cluster and for a dump, and a cluster is asked only for what the view came to.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::api::kinds::ResourceType;
+use crate::inspect::object;
+use crate::inspect::object::ObjectRef;
+use crate::inspect::selector::Selector;
+
+/// One thing a view would like to know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Need {
+    /// Every object of a kind, in one namespace or all (`None`).
+    List {
+        resource: ResourceType,
+        namespace: Option<String>,
+        selector: Option<String>,
+    },
+    Get {
+        resource: ResourceType,
+        namespace: Option<String>,
+        name: String,
+    },
+    /// Where a kind is served that no table knows: plural and scope.
+    Kind {
+        group: String,
+        version: String,
+        kind: String,
+    },
+    /// The last lines of a container's log; `previous` for the run before the last restart.
+    Logs {
+        namespace: String,
+        pod: String,
+        container: String,
+        previous: bool,
+    },
+    /// The API server's version.
+    ServerVersion,
+    /// Whether the caller may do something, asked of the API server.
+    Access {
+        verb: String,
+        group: String,
+        resource: String,
+        namespace: Option<String>,
+    },
+}
+
+/// What came of a [`Need`].
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The objects; none is an answer.
+    Objects(Vec<Value>),
+    Kind(ResourceType),
+    Log(Vec<String>),
+    Version(Value),
+    Access(bool),
+    /// The API server does not serve the kind.
+    NotInstalled,
+    /// The caller may not read it.
+    Denied(String),
+    /// It could not be read for another reason (a log of a pod that never ran).
+    Unavailable(String),
+}
+
+type Key = (String, String, Option<String>, String);
+
+/// Objects by group, kind, namespace and name, with logs and the server's version.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    objects: BTreeMap<Key, Value>,
+    kinds: BTreeMap<(String, String), ResourceType>,
+    logs: BTreeMap<(String, String, String, bool), Vec<String>>,
+    version: Option<Value>,
+    access: BTreeMap<Need, bool>,
+    /// A dump: nothing can be loaded.
+    complete: bool,
+    /// Kinds a complete snapshot is known to list whole: at least one object, or an empty list, was in it.
+    listed: BTreeSet<(String, String)>,
+    done: BTreeMap<Need, Outcome>,
+    missing: RefCell<BTreeSet<Need>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Loaded,
+    NotInstalled,
+    Denied(String),
+    Unavailable(String),
+}
+
+impl Snapshot {
+    /// An empty snapshot that asks for what it has not.
+    pub fn of_cluster() -> Self {
+        Snapshot::default()
+    }
+
+    /// A snapshot that holds everything there will ever be.
+    pub fn of_dump(objects: impl IntoIterator<Item = Value>) -> Self {
+        let mut snapshot = Snapshot { complete: true, ..Snapshot::default() };
+        for object in objects {
+            snapshot.insert(object);
+        }
+        snapshot
+    }
+
+    pub fn is_dump(&self) -> bool {
+        self.complete
+    }
+
+    /// Adds or replaces one object.
+    pub fn insert(&mut self, object: Value) {
+        let reference = ObjectRef::of(&object);
+        let kind = (reference.group.clone(), reference.kind.clone());
+        self.listed.insert(kind);
+        self.objects.insert(key(&reference), object);
+    }
+
+    /// Records that a kind was listed and had no objects.
+    pub fn insert_empty_list(&mut self, group: &str, kind: &str) {
+        self.listed.insert((group.into(), kind.into()));
+    }
+
+    pub fn insert_log(&mut self, namespace: &str, pod: &str, container: &str, previous: bool, lines: Vec<String>) {
+        self.logs.insert((namespace.into(), pod.into(), container.into(), previous), lines);
+    }
+
+    pub fn insert_version(&mut self, version: Value) {
+        self.version = Some(version);
+    }
+
+    /// Stores what came of a need.
+    pub fn answer(&mut self, need: Need, answer: Answer) {
+        let outcome = match (&need, answer) {
+            (_, Answer::Objects(objects)) => {
+                for object in objects {
+                    self.insert(object);
+                }
+                Outcome::Loaded
+            }
+            (Need::Kind { group, kind, .. }, Answer::Kind(resource)) => {
+                self.kinds.insert((group.clone(), kind.clone()), resource);
+                Outcome::Loaded
+            }
+            (Need::Logs { namespace, pod, container, previous }, Answer::Log(lines)) => {
+                self.insert_log(namespace, pod, container, *previous, lines);
+                Outcome::Loaded
+            }
+            (_, Answer::Version(version)) => {
+                self.version = Some(version);
+                Outcome::Loaded
+            }
+            (_, Answer::Access(allowed)) => {
+                self.access.insert(need.clone(), allowed);
+                Outcome::Loaded
+            }
+            (_, Answer::NotInstalled) => Outcome::NotInstalled,
+            (_, Answer::Denied(message)) => Outcome::Denied(message),
+            (_, Answer::Unavailable(message)) => Outcome::Unavailable(message),
+            (_, Answer::Kind(_) | Answer::Log(_)) => {
+                Outcome::Unavailable("the answer does not fit the question".into())
+            }
+        };
+        self.done.insert(need, outcome);
+    }
+
+    /// Takes what was asked for and is not known; empty when the last view is final.
+    pub fn take_needs(&self) -> Vec<Need> {
+        std::mem::take(&mut *self.missing.borrow_mut()).into_iter().collect()
+    }
+
+    /// Whether something was asked for that is not known yet.
+    pub fn has_needs(&self) -> bool {
+        !self.missing.borrow().is_empty()
+    }
+
+    /// The first refusal met while loading, for views that cannot do without.
+    pub fn denied(&self) -> Option<(&Need, &str)> {
+        self.done.iter().find_map(|(need, outcome)| match outcome {
+            Outcome::Denied(message) => Some((need, message.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Whether reading this need was refused.
+    pub fn is_denied(&self, need: &Need) -> bool {
+        matches!(self.done.get(need), Some(Outcome::Denied(_)))
+    }
+
+    /// Whether the API server was found not to serve the kind. Unknown for a dump.
+    pub fn is_not_installed(&self, resource: &ResourceType) -> bool {
+        self.done.iter().any(|(need, outcome)| {
+            *outcome == Outcome::NotInstalled
+                && match need {
+                    Need::List { resource: asked, .. } | Need::Get { resource: asked, .. } => {
+                        asked.group == resource.group && asked.kind == resource.kind
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    fn need(&self, need: Need) {
+        if !self.complete && !self.done.contains_key(&need) {
+            self.missing.borrow_mut().insert(need);
+        }
+    }
+
+    fn list_is_done(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
+        let asked = |namespace: Option<&str>| {
+            self.done.contains_key(&Need::List {
+                resource: resource.clone(),
+                namespace: namespace.map(Into::into),
+                selector: None,
+            })
+        };
+        asked(None) || namespace.is_some_and(|n| asked(Some(n)))
+    }
+
+    /// Whether the absence of an object of this kind means something: a cluster was asked, or the dump has the kind.
+    pub fn knows(&self, resource: &ResourceType) -> bool {
+        let kind = (resource.group.to_string(), resource.kind.to_string());
+        if self.complete { self.listed.contains(&kind) } else { self.denied_kind(resource).is_none() }
+    }
+
+    fn denied_kind(&self, resource: &ResourceType) -> Option<&str> {
+        self.done.iter().find_map(|(need, outcome)| match (need, outcome) {
+            (Need::List { resource: asked, .. } | Need::Get { resource: asked, .. }, Outcome::Denied(message))
+                if asked == resource =>
+            {
+                Some(message.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// Looks one object up; asks for it when it may exist and was not loaded.
+    pub fn get(&self, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<&Value> {
+        let namespace = namespace.filter(|_| resource.namespaced);
+        let reference = ObjectRef::new(&resource.group, &resource.kind, namespace, name);
+        let found = self.objects.get(&key(&reference));
+        if found.is_none() && !self.list_is_done(resource, namespace) {
+            self.need(Need::Get {
+                resource: resource.clone(),
+                namespace: namespace.map(Into::into),
+                name: name.into(),
+            });
+        }
+        found
+    }
+
+    /// Looks one object up by reference, finding out first where its kind is served.
+    pub fn get_ref(&self, reference: &ObjectRef, version: &str) -> Option<&Value> {
+        if let Some(found) = self.objects.get(&key(reference)) {
+            return Some(found);
+        }
+        let resource = self.resource_type(&reference.group, version, &reference.kind)?;
+        self.get(&resource, reference.namespace.as_deref(), &reference.name)
+    }
+
+    /// Where a kind is served: the tables, then what discovery said.
+    pub fn resource_type(&self, group: &str, version: &str, kind: &str) -> Option<ResourceType> {
+        let known = crate::api::kinds::resource_type_of(group, kind)
+            .or_else(|| self.kinds.get(&(group.to_owned(), kind.to_owned())).cloned());
+        if known.is_none() {
+            self.need(Need::Kind { group: group.into(), version: version.into(), kind: kind.into() });
+        }
+        known
+    }
+
+    /// Every object of a kind in one namespace or all (`None`), by namespace and name.
+    pub fn list(&self, resource: &ResourceType, namespace: Option<&str>) -> Vec<&Value> {
+        let namespace = namespace.filter(|_| resource.namespaced);
+        if !self.list_is_done(resource, namespace) {
+            self.need(Need::List { resource: resource.clone(), namespace: namespace.map(Into::into), selector: None });
+        }
+        self.loaded(resource, namespace).collect()
+    }
+
+    /// Like [`Snapshot::list`], but a cluster is asked only for what the selector matches.
+    ///
+    /// `selector` is Kubernetes' text, which a dump is matched against here.
+    pub fn list_labelled(&self, resource: &ResourceType, namespace: Option<&str>, selector: &str) -> Vec<&Value> {
+        let namespace = namespace.filter(|_| resource.namespaced);
+        if !self.list_is_done(resource, namespace) {
+            self.need(Need::List {
+                resource: resource.clone(),
+                namespace: namespace.map(Into::into),
+                selector: Some(selector.into()),
+            });
+        }
+        // The selectors of this crate are constants; a broken one would select nothing and fail its test.
+        let selector = Selector::parse(selector).unwrap_or_else(|_| Selector::nothing());
+        self.loaded(resource, namespace).filter(|o| selector.matches(o)).collect()
+    }
+
+    /// What is here already of a kind, without asking for more.
+    pub fn loaded<'a>(
+        &'a self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+    ) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let namespace = namespace.map(str::to_owned);
+        let first = (resource.group.to_string(), resource.kind.to_string(), None, String::new());
+        let (group, kind) = (resource.group.to_string(), resource.kind.to_string());
+        self.objects
+            .range(first..)
+            .take_while(move |((g, k, _, _), _)| *g == group && *k == kind)
+            .filter(move |((_, _, n, _), _)| namespace.as_ref().is_none_or(|wanted| n.as_ref() == Some(wanted)))
+            .map(|(_, object)| object)
+    }
+
+    /// Every object there is, by group, kind, namespace and name.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        self.objects.values()
+    }
+
+    /// The last lines of a container's log; `None` when there is none or it is not known yet.
+    pub fn log(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&[String]> {
+        let found = self.logs.get(&(namespace.into(), pod.into(), container.into(), previous));
+        if found.is_none() {
+            self.need(Need::Logs {
+                namespace: namespace.into(),
+                pod: pod.into(),
+                container: container.into(),
+                previous,
+            });
+        }
+        found.map(Vec::as_slice)
+    }
+
+    /// What `GET /version` says (`gitVersion`, `platform`, …).
+    pub fn server_version(&self) -> Option<&Value> {
+        if self.version.is_none() {
+            self.need(Need::ServerVersion);
+        }
+        self.version.as_ref()
+    }
+
+    /// Whether the caller may do something; `None` when it cannot be told (a dump).
+    pub fn may(&self, verb: &str, group: &str, resource: &str, namespace: Option<&str>) -> Option<bool> {
+        let need = Need::Access {
+            verb: verb.into(),
+            group: group.into(),
+            resource: resource.into(),
+            namespace: namespace.map(Into::into),
+        };
+        let known = self.access.get(&need).copied();
+        if known.is_none() {
+            self.need(need);
+        }
+        known
+    }
+}
+
+fn key(reference: &ObjectRef) -> Key {
+    (reference.group.clone(), reference.kind.clone(), reference.namespace.clone(), reference.name.clone())
+}
+
+/// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),
+/// and the values of Secrets, whose mere existence is of interest.
+pub fn trim(object: &mut Value) {
+    if object::kind(object) == "Secret" && object::group(object).is_empty() {
+        for field in ["data", "stringData"] {
+            for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
+                *value = Value::Null;
+            }
+        }
+    }
+    let managers = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
+        manager.remove("fieldsV1");
+    }
+}
+
+/// The names nearest to a mistyped one, and where an object of exactly that name is.
+pub fn elsewhere<'a>(objects: impl IntoIterator<Item = &'a Value>, name: &str) -> Vec<&'a str> {
+    objects.into_iter().filter(|o| object::name(o) == name).filter_map(object::namespace).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::kinds::{DEPLOYMENT, POD};
+    use serde_json::json;
+
+    fn pod(namespace: &str, name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": namespace, "name": name}})
+    }
+
+    #[test]
+    fn a_cluster_snapshot_asks_once_for_what_it_lacks() {
+        let mut snapshot = Snapshot::of_cluster();
+        assert!(snapshot.list(&POD, Some("a")).is_empty());
+        let needs = snapshot.take_needs();
+        assert_eq!(needs.len(), 1);
+        snapshot.answer(needs[0].clone(), Answer::Objects(vec![pod("a", "x")]));
+        assert_eq!(snapshot.list(&POD, Some("a")).len(), 1);
+        assert!(snapshot.get(&POD, Some("a"), "gone").is_none(), "the list was complete");
+        assert!(snapshot.take_needs().is_empty());
+        assert!(snapshot.get(&POD, Some("b"), "x").is_none());
+        assert_eq!(snapshot.take_needs().len(), 1, "another namespace was not listed");
+    }
+
+    #[test]
+    fn a_dump_never_asks_and_knows_only_the_kinds_it_has() {
+        let snapshot = Snapshot::of_dump([pod("a", "x"), pod("b", "y")]);
+        assert_eq!(snapshot.list(&POD, None).len(), 2);
+        assert!(snapshot.get(&DEPLOYMENT, Some("a"), "d").is_none());
+        assert!(snapshot.take_needs().is_empty());
+        assert!(snapshot.knows(&POD));
+        assert!(!snapshot.knows(&DEPLOYMENT));
+    }
+
+    #[test]
+    fn a_refusal_is_remembered_and_not_asked_again() {
+        let mut snapshot = Snapshot::of_cluster();
+        snapshot.list(&POD, None);
+        let need = snapshot.take_needs().remove(0);
+        snapshot.answer(need, Answer::Denied("pods is forbidden".into()));
+        snapshot.list(&POD, Some("a"));
+        assert!(snapshot.take_needs().is_empty());
+        assert!(!snapshot.knows(&POD));
+        assert_eq!(snapshot.denied().map(|(_, m)| m), Some("pods is forbidden"));
+    }
+}

@@ -1,0 +1,475 @@
+//! `why instance`: the first real cause why an installation is not ready, with the evidence and the next command.
+//!
+//! ```text
+//! instance ─► its namespace ─► operator ─► what the instance itself reports ─► Deployment ─► pod ─► claim, event, log line
+//!          └► inventory ─► sync: source ─► secret, Kustomization
+//! ```
+//! The walk stops at the first thing that explains what is below it; every stop is kept, so that a person sees what was ruled out.
+
+mod cause;
+mod message;
+mod sync;
+mod workload;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use cause::{Cause, Evidence, Reason};
+
+use super::object::{self, ObjectRef};
+use super::{components, inventory};
+use crate::api::kinds::{self, DEPLOYMENT, EVENT, LEASE, NAMESPACE};
+use crate::api::well_known::{self, condition, reason};
+use crate::inspect::read::snapshot::Snapshot;
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::Status;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WalkStep {
+    pub object: ObjectRef,
+    /// Whether it is fine; absent when it could not be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ok: Option<bool>,
+    /// What it says of itself.
+    pub says: String,
+}
+
+/// The answer to "why is it not ready?".
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Why {
+    pub object: ObjectRef,
+    /// True when nothing is wrong.
+    pub ready: bool,
+    pub walk: Vec<WalkStep>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+/// Explains one FluxInstance at a moment. For a dump, pass [`moment_of`] as `now`: its leases are as old as the dump.
+pub fn why(snapshot: &Snapshot, instance: &Value, now: Timestamp) -> Why {
+    let mut walk = Walk { snapshot, instance, now, steps: vec![] };
+    let cause = walk.instance();
+    Why { object: ObjectRef::of(instance), ready: cause.is_none(), walk: walk.steps, cause }
+}
+
+/// The newest moment a dump speaks of, which is about when it was written.
+pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
+    let condition_times = |object: &Value| {
+        object::items(object, "/status/conditions").iter().filter_map(|c| object::time(c, "/lastTransitionTime")).max()
+    };
+    snapshot
+        .all()
+        .flat_map(|object| {
+            [
+                object::time(object, "/spec/renewTime"),
+                object::time(object, "/lastTimestamp"),
+                object::created(object),
+                condition_times(object),
+            ]
+        })
+        .flatten()
+        .max()
+}
+
+struct Walk<'a> {
+    snapshot: &'a Snapshot,
+    instance: &'a Value,
+    now: Timestamp,
+    steps: Vec<WalkStep>,
+}
+
+impl<'a> Walk<'a> {
+    fn namespace(&self) -> &'a str {
+        object::namespace(self.instance).unwrap_or_default()
+    }
+
+    fn step(&mut self, object: &Value, ok: Option<bool>, says: impl Into<String>) {
+        self.steps.push(WalkStep { object: ObjectRef::of(object), ok, says: one_line(&says.into()) });
+    }
+
+    fn events(&self) -> Vec<&'a Value> {
+        self.snapshot.list(&EVENT, Some(self.namespace()))
+    }
+
+    fn instance(&mut self) -> Option<Cause> {
+        let instance = self.instance;
+        let ready = object::condition(instance, condition::READY);
+        let says = ready.map_or_else(
+            || "no Ready condition yet".to_owned(),
+            |c| format!("Ready is {}, {}: {}", c.status(), c.reason(), c.message()),
+        );
+        let is_ready = ready.is_some_and(|c| c.is_true()) && object::is_observed(instance);
+        self.step(instance, Some(is_ready && !object::is_suspended(instance)), says);
+        if let Some(cause) = self.deletion() {
+            return Some(cause);
+        }
+        if object::is_suspended(instance) {
+            return Some(self.suspended(instance));
+        }
+        if let Some(cause) = self.operator() {
+            return Some(cause);
+        }
+        if let Some(cause) = self.reported() {
+            return Some(cause);
+        }
+        let deployments: Vec<_> = components::deployments(self.snapshot, Some(self.namespace()));
+        for deployment in deployments {
+            if let Some(cause) = self.deployment(deployment) {
+                return Some(cause);
+            }
+        }
+        if let Some(cause) = self.inventory() {
+            return Some(cause);
+        }
+        if let Some(cause) = self.sync() {
+            return Some(cause);
+        }
+        if is_ready { None } else { Some(self.unexplained()) }
+    }
+
+    /// Something is being deleted and something else holds it.
+    fn deletion(&mut self) -> Option<Cause> {
+        let instance = self.instance;
+        if let Some(requested) = object::time(instance, "/metadata/deletionTimestamp") {
+            let finalizers = finalizers(instance);
+            let mut cause = Cause::new(
+                Reason::StuckFinalizer,
+                instance,
+                format!("deletion was requested, and the finalizer {finalizers} still holds the object"),
+            )
+            .evidence("metadata", format!("finalizers: {finalizers}"), Some(requested));
+            match self.operator_state() {
+                Operator::Absent => {
+                    cause = cause
+                        .evidence("operator", "no operator is running that could remove the finalizer", None)
+                        .next(format!(
+                            "flux-operator delete instance {} -n {} --in-process",
+                            object::name(instance),
+                            self.namespace()
+                        ));
+                }
+                _ => {
+                    if let Some(held) = self.held_object() {
+                        return Some(held);
+                    }
+                    cause = cause.next(format!(
+                        "flux-operator events FluxInstance/{} -n {}",
+                        object::name(instance),
+                        self.namespace()
+                    ));
+                }
+            }
+            return Some(cause);
+        }
+        let namespace = self.snapshot.get(&NAMESPACE, None, self.namespace())?;
+        let requested = object::time(namespace, "/metadata/deletionTimestamp")?;
+        self.step(namespace, Some(false), "being deleted");
+        let remaining =
+            ["NamespaceFinalizersRemaining", "NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"]
+                .into_iter()
+                .filter_map(|kind| object::condition(namespace, kind).filter(|c| c.is_true()))
+                .map(|c| c.message())
+                .next();
+        let mut cause = Cause::new(Reason::StuckFinalizer, namespace, "the namespace is being deleted").evidence(
+            "metadata",
+            "deletion requested",
+            Some(requested),
+        );
+        if let Some(remaining) = remaining {
+            cause = cause.evidence("condition", remaining, None);
+        }
+        Some(cause.next(format!("kubectl get namespace {} -o jsonpath={{.status.conditions}}", self.namespace())))
+    }
+
+    /// An object of the inventory that is being deleted and held by a finalizer.
+    fn held_object(&mut self) -> Option<Cause> {
+        inventory::prefetch(self.snapshot, self.instance);
+        if self.snapshot.has_needs() {
+            return None;
+        }
+        for (reference, version) in inventory::entries(self.instance) {
+            let Some(live) = self.snapshot.get_ref(&reference, version) else { continue };
+            let Some(requested) = object::time(live, "/metadata/deletionTimestamp") else { continue };
+            let finalizers = finalizers(live);
+            if finalizers.is_empty() {
+                continue;
+            }
+            self.step(live, Some(false), format!("being deleted, held by {finalizers}"));
+            return Some(
+                Cause::new(
+                    Reason::StuckFinalizer,
+                    live,
+                    format!("deletion was requested, and the finalizer {finalizers} still holds the object"),
+                )
+                .evidence("metadata", format!("finalizers: {finalizers}"), Some(requested))
+                .next(format!(
+                    "kubectl get {} {} {}-o jsonpath={{.metadata.finalizers}}",
+                    reference.kind.to_lowercase(),
+                    reference.name,
+                    reference.namespace.map(|n| format!("-n {n} ")).unwrap_or_default()
+                )),
+            );
+        }
+        None
+    }
+
+    fn suspended(&self, object: &Value) -> Cause {
+        let reference = ObjectRef::of(object);
+        let (command, evidence) = if object::group(object) == well_known::GROUP {
+            (
+                format!("flux-operator resume instance {} -n {}", reference.name, self.namespace()),
+                format!("annotation {} is disabled", well_known::RECONCILE_ANNOTATION),
+            )
+        } else {
+            let namespace = reference.namespace.as_deref().unwrap_or_default();
+            (
+                format!("flux-operator resume resource {}/{} -n {namespace}", reference.kind, reference.name),
+                "spec.suspend is true".to_owned(),
+            )
+        };
+        Cause::new(Reason::Suspended, object, "reconciling is switched off")
+            .evidence("metadata", evidence, None)
+            .next(command)
+    }
+
+    /// Whether an operator has to be there, and is.
+    fn operator(&mut self) -> Option<Cause> {
+        let instance = self.instance;
+        let ready = object::condition(instance, condition::READY);
+        let requested = object::annotation(instance, well_known::REQUESTED_AT_ANNOTATION);
+        let handled = object::some_text(instance, "/status/lastHandledReconcileAt");
+        let waiting = if ready.is_none() {
+            "nothing has looked at the instance yet"
+        } else if !object::is_observed(instance) {
+            "the spec was changed and nothing has looked at it since"
+        } else if requested.is_some() && requested != handled {
+            "a reconcile was requested and nothing has answered"
+        } else {
+            return None;
+        };
+        match self.operator_state() {
+            Operator::Absent => Some(
+                Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
+                    .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
+                    .next(format!(
+                        "flux-operator reconcile instance {} -n {} --in-process",
+                        object::name(instance),
+                        self.namespace()
+                    )),
+            ),
+            Operator::Unhealthy(deployment) => self.deployment(deployment).or_else(|| {
+                let health = kstatus::compute(deployment);
+                Some(
+                    Cause::new(
+                        Reason::OperatorAbsent,
+                        deployment,
+                        format!("the operator is not running, and {waiting}"),
+                    )
+                    .evidence("status", format!("{}: {}", health.status, health.message), None)
+                    .next(format!(
+                        "kubectl -n {} rollout restart deployment/{}",
+                        object::namespace(deployment).unwrap_or_default(),
+                        object::name(deployment)
+                    )),
+                )
+            }),
+            Operator::Alive | Operator::Unknown => None,
+        }
+    }
+
+    fn operator_state(&mut self) -> Operator<'a> {
+        let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
+        let labelled = self.snapshot.list_labelled(&DEPLOYMENT, None, &selector);
+        let deployment = labelled
+            .into_iter()
+            .next()
+            .or_else(|| self.snapshot.get(&DEPLOYMENT, Some(self.namespace()), well_known::OPERATOR_NAME));
+        let lease = self.snapshot.get(&LEASE, Some(self.namespace()), well_known::OPERATOR_NAME);
+        if lease.is_some_and(|lease| is_held(lease, self.now)) {
+            return Operator::Alive;
+        }
+        match deployment {
+            Some(deployment) if kstatus::compute(deployment).is_current() && desired_replicas(deployment) > 0 => {
+                Operator::Alive
+            }
+            Some(deployment) => Operator::Unhealthy(deployment),
+            None if self.snapshot.knows(&DEPLOYMENT) => Operator::Absent,
+            None => Operator::Unknown,
+        }
+    }
+
+    /// What the instance itself reports as the end of the road: build, artifact and apply errors.
+    fn reported(&mut self) -> Option<Cause> {
+        let instance = self.instance;
+        let stalled = object::condition(instance, condition::STALLED).filter(|c| c.is_true());
+        let failed = object::condition(instance, condition::READY).filter(|c| c.is_false());
+        let reported = stalled.or(failed)?;
+        let text = reported.message();
+        let (why, summary) = match reported.reason() {
+            reason::BUILD_FAILED => message::build_failure(text),
+            reason::ARTIFACT_FAILED => message::source_failure(text)
+                .unwrap_or((Reason::ArtifactUnavailable, "the distribution artifact cannot be pulled")),
+            // Objects were applied and do not become healthy: the components know why.
+            reason::HEALTH_CHECK_FAILED | reason::HEALTH_CHECK_CANCELED => return None,
+            _ if text.contains("timeout waiting for") || text.contains("failed early due to") => return None,
+            _ => message::refusal(text)?,
+        };
+        let mut cause = Cause::new(why, instance, summary).evidence("condition", text, reported.changed());
+        let name = object::name(instance);
+        let namespace = self.namespace();
+        cause = match why {
+            Reason::BadVersionRange => cause
+                .evidence(
+                    "spec",
+                    format!("distribution.version: {}", object::text(instance, "/spec/distribution/version")),
+                    None,
+                )
+                .next("flux-operator distribution versions")
+                .next(format!("kubectl -n {namespace} edit fluxinstance {name}")),
+            Reason::PatchFailed => cause
+                .next(format!("flux-operator export instance {name} -n {namespace} > instance.yaml"))
+                .next("flux-operator build instance -f instance.yaml"),
+            Reason::SecretMissing => {
+                let secret = object::some_text(instance, "/spec/distribution/artifactPullSecret").unwrap_or("NAME");
+                cause.next(format!(
+                    "flux-operator create secret registry {secret} -n {namespace} --server HOST --username USER"
+                ))
+            }
+            other => cause.next(next_for_refusal(other, text, namespace, name)),
+        };
+        Some(cause)
+    }
+
+    /// Objects of the inventory that are missing, failed or held, other than Deployments.
+    fn inventory(&mut self) -> Option<Cause> {
+        inventory::prefetch(self.snapshot, self.instance);
+        if self.snapshot.has_needs() {
+            return None;
+        }
+        for (reference, version) in inventory::entries(self.instance) {
+            if kinds::of(&reference.group, &reference.kind).is_some() {
+                continue;
+            }
+            let Some(live) = self.snapshot.get_ref(&reference, version) else {
+                continue;
+            };
+            let health = kstatus::compute(live);
+            match health.status {
+                Status::Terminating if !finalizers(live).is_empty() => {
+                    self.step(live, Some(false), health.message);
+                    return Some(
+                        Cause::new(
+                            Reason::StuckFinalizer,
+                            live,
+                            format!(
+                                "deletion was requested, and the finalizer {} still holds the object",
+                                finalizers(live)
+                            ),
+                        )
+                        .evidence(
+                            "metadata",
+                            format!("finalizers: {}", finalizers(live)),
+                            object::time(live, "/metadata/deletionTimestamp"),
+                        )
+                        .next(format!(
+                            "flux-operator reconcile instance {} -n {}",
+                            object::name(self.instance),
+                            self.namespace()
+                        )),
+                    );
+                }
+                Status::Failed => {
+                    self.step(live, Some(false), health.message.clone());
+                    return Some(
+                        Cause::new(Reason::ObjectFailed, live, "an applied object reports failure")
+                            .evidence("status", health.message, None)
+                            .next(format!(
+                                "flux-operator events {}/{} -n {}",
+                                reference.kind,
+                                reference.name,
+                                self.namespace()
+                            )),
+                    );
+                }
+                _ if reference.kind == "PersistentVolumeClaim" && health.status == Status::InProgress => {
+                    return Some(self.pending_claim(live));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The instance is not ready and nothing below it says why.
+    fn unexplained(&self) -> Cause {
+        let instance = self.instance;
+        let ready = object::condition(instance, condition::READY);
+        let name = object::name(instance);
+        let namespace = self.namespace();
+        match ready.filter(|c| c.is_false()) {
+            Some(failed) => Cause::new(Reason::ReconciliationFailed, instance, "the last reconciliation failed")
+                .evidence("condition", failed.message(), failed.changed())
+                .next(format!("flux-operator events FluxInstance/{name} -n {namespace}"))
+                .next(format!("flux-operator reconcile instance {name} -n {namespace}")),
+            None => Cause::new(Reason::InProgress, instance, "reconciliation is under way")
+                .evidence(
+                    "condition",
+                    ready.map_or("no Ready condition yet", |c| c.message()),
+                    ready.and_then(|c| c.changed()),
+                )
+                .next(format!("flux-operator wait instance {name} -n {namespace}")),
+        }
+    }
+}
+
+enum Operator<'a> {
+    Alive,
+    Unhealthy(&'a Value),
+    Absent,
+    Unknown,
+}
+
+fn desired_replicas(deployment: &Value) -> i64 {
+    object::number(deployment, "/spec/replicas").unwrap_or(1)
+}
+
+/// Whether a lease has a holder that renewed it in time, with a minute of grace for clocks that differ.
+fn is_held(lease: &Value, now: Timestamp) -> bool {
+    let seconds = object::number(lease, "/spec/leaseDurationSeconds").unwrap_or(15) + 60;
+    object::some_text(lease, "/spec/holderIdentity").is_some()
+        && object::time(lease, "/spec/renewTime")
+            .is_some_and(|renewed| renewed.as_second() + seconds >= now.as_second())
+}
+
+fn finalizers(object: &Value) -> String {
+    let finalizers = object::items(object, "/metadata/finalizers").iter().filter_map(Value::as_str);
+    finalizers.collect::<Vec<_>>().join(", ")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The command that shows more of what refused an object.
+fn next_for_refusal(reason: Reason, text: &str, namespace: &str, name: &str) -> String {
+    match reason {
+        Reason::QuotaExceeded => {
+            let quota = message::after(text, "exceeded quota: ").unwrap_or_default();
+            format!("kubectl -n {namespace} describe resourcequota {quota}").trim_end().to_owned()
+        }
+        Reason::WebhookRefused => "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations".into(),
+        Reason::PolicyRefused if text.contains("PodSecurity") => {
+            format!("kubectl get namespace {namespace} --show-labels")
+        }
+        Reason::PolicyRefused => "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings".into(),
+        Reason::Forbidden => "flux-operator check --pre".into(),
+        _ => format!("flux-operator events FluxInstance/{name} -n {namespace}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! How Flux's controllers come up while an operator elsewhere works: their Deployments and pods, by watch.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::api::kinds;
+use crate::api::well_known::PART_OF_LABEL;
+use crate::cluster::Cluster;
+use crate::cluster::requests::{CallError, Selector};
+use crate::cluster::watch::{Change, Follower};
+use crate::k8s::kstatus;
+use crate::k8s::kstatus::Status;
+use crate::k8s::pod_trouble;
+
+/// State of one controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentState {
+    /// Name of its Deployment.
+    pub name: String,
+    pub status: Status,
+    /// What is waited for, the pod's own trouble first.
+    pub message: String,
+}
+
+/// Follows the controllers of one namespace.
+pub struct Rollout {
+    deployments: Follower,
+    pods: Follower,
+    known: Known,
+}
+
+impl Rollout {
+    /// Follows the Deployments that are part of Flux in a namespace.
+    pub fn new(cluster: &Cluster, namespace: &str) -> Self {
+        let part_of_flux = Selector::labelled(format!("{PART_OF_LABEL}=flux"));
+        let follow = |kind, selector| Follower::new(cluster, kind, Some(namespace), selector, None);
+        Rollout {
+            deployments: follow(kinds::DEPLOYMENT, part_of_flux),
+            // Pods carry no such label; those of other Deployments are not looked at.
+            pods: follow(kinds::POD, Selector::default()),
+            known: Known::default(),
+        }
+    }
+
+    /// Returns the controllers whose state changed; those that are fine from the beginning are never told.
+    ///
+    /// Cancelling loses nothing.
+    ///
+    /// # Errors
+    /// Deployments or pods cannot be watched.
+    pub async fn next(&mut self) -> Result<Vec<ComponentState>, CallError> {
+        loop {
+            tokio::select! {
+                change = self.deployments.next() => apply(&mut self.known.deployments, change?),
+                change = self.pods.next() => apply(&mut self.known.pods, change?),
+            }
+            let news = self.known.news();
+            if !news.is_empty() {
+                return Ok(news);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Known {
+    deployments: BTreeMap<String, Value>,
+    pods: BTreeMap<String, Value>,
+    told: BTreeMap<String, ComponentState>,
+}
+
+impl Known {
+    fn news(&mut self) -> Vec<ComponentState> {
+        let mut news = vec![];
+        for (name, deployment) in &self.deployments {
+            let health = kstatus::compute(deployment);
+            let trouble = if health.is_current() { None } else { pod_trouble::trouble(deployment, self.pods.values()) };
+            let message = trouble.unwrap_or(health.message);
+            let state = ComponentState { name: name.clone(), status: health.status, message };
+            let told = self.told.get(name);
+            if told == Some(&state) || (told.is_none() && health.status == Status::Current) {
+                continue;
+            }
+            self.told.insert(name.clone(), state.clone());
+            news.push(state);
+        }
+        let gone: Vec<String> =
+            self.told.keys().filter(|name| !self.deployments.contains_key(*name)).cloned().collect();
+        for name in gone {
+            self.told.remove(&name);
+            news.push(ComponentState { name, status: Status::NotFound, message: "deleted".into() });
+        }
+        news
+    }
+}
+
+fn apply(known: &mut BTreeMap<String, Value>, change: Change) {
+    let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match change {
+        Change::All(objects) => *known = objects.into_iter().map(|object| (name(&object), object)).collect(),
+        Change::Set(object) => {
+            known.insert(name(&object), object);
+        }
+        Change::Gone(object) => {
+            known.remove(&name(&object));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn deployment(available: i64) -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "source-controller", "namespace": "flux-system", "generation": 1},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "source-controller"}}},
+            "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": available,
+                "availableReplicas": available, "conditions": [
+                    {"type": "Available", "status": if available > 0 { "True" } else { "False" }},
+                    {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]},
+        })
+    }
+
+    fn crashing_pod() -> Value {
+        json!({"metadata": {"name": "source-controller-x", "namespace": "flux-system", "labels": {"app": "source-controller"}},
+            "status": {"containerStatuses": [{"name": "manager", "ready": false,
+                "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}})
+    }
+
+    #[test]
+    fn a_controller_is_told_from_its_first_trouble_to_its_recovery_and_once_per_change() {
+        let mut known = Known::default();
+        apply(&mut known.deployments, Change::All(vec![deployment(1)]));
+        assert_eq!(known.news(), [], "what is fine from the beginning is no news");
+        apply(&mut known.deployments, Change::Set(deployment(0)));
+        assert_eq!(known.news().first().map(|s| s.status), Some(Status::InProgress));
+        assert_eq!(known.news(), []);
+        apply(&mut known.pods, Change::Set(crashing_pod()));
+        let news = known.news();
+        assert!(news.first().is_some_and(|s| s.message.contains("ImagePullBackOff")), "{news:?}");
+        apply(&mut known.deployments, Change::Set(deployment(1)));
+        assert_eq!(known.news().first().map(|s| s.status), Some(Status::Current));
+        apply(&mut known.deployments, Change::Gone(deployment(1)));
+        assert_eq!(known.news().first().map(|s| s.status), Some(Status::NotFound));
+    }
+}

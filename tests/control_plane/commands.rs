@@ -1,0 +1,15 @@
+//! Commands that ask something of a cluster, as a person runs them: against a real API server, with the controller's
+//! part played by the test.
+
+mod cluster_objects;
+mod deleting;
+mod in_process;
+mod requests;
+mod terminal;
+mod waiting;
+
+use crate::support::ClusterTest;
+
+pub fn tests() -> Vec<ClusterTest> {
+    [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()].concat()
+}

@@ -1,0 +1,357 @@
+//! The operator's work from the command line, and an operator that does it elsewhere: each test on a cluster of its own.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::cluster_tests;
+use crate::commands::cluster_objects::{GIT, INSTANCE, Run, SOON, finish, ready};
+use crate::commands::terminal::{cursor_is_visible, end, on_terminal, terminal_of, without_escapes};
+use crate::support::kubelet::PullFailure;
+use crate::support::runner::command;
+use crate::support::{Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, PodRule, TestCluster, eventually};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![
+        an_empty_cluster_gets_flux_and_then_nothing_differs,
+        drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once,
+        a_first_install_can_be_planned_saved_and_carried_out,
+        the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away,
+        a_running_operator_keeps_the_work_and_its_controllers_are_followed,
+        an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds,
+        an_image_that_cannot_be_pulled_is_named_when_the_time_is_up,
+        an_interrupted_run_says_what_was_done_and_the_next_one_completes_it,
+        an_uninstall_lists_asks_and_keeps_what_is_not_flux,
+        a_foreign_finalizer_is_named_and_left,
+        each_controller_has_a_live_line_that_fits_a_narrow_window,
+    ]
+}
+
+const NAMESPACE: &str = "flux-system";
+
+/// A cluster of the test's own, with a file that holds an instance.
+struct Own {
+    plane: ControlPlane,
+    kubeconfig: Kubeconfig,
+    client: Client,
+    folder: tempfile::TempDir,
+}
+
+impl Own {
+    async fn new(cluster: &TestCluster) -> Own {
+        let plane = cluster.fresh(Options::default()).await;
+        let kubeconfig = plane.admin("me").unwrap();
+        let client = kubeconfig.client().await.unwrap();
+        let own = Own { plane, kubeconfig, client, folder: tempfile::tempdir().unwrap() };
+        own.write("2.9.4", &["source-controller", "kustomize-controller"]);
+        own
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("flux.yaml")
+    }
+
+    fn write(&self, version: &str, components: &[&str]) {
+        let instance = json!({
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": NAMESPACE},
+            "spec": {"distribution": {"version": version, "registry": "ghcr.io/fluxcd"}, "components": components},
+        });
+        std::fs::write(self.file(), instance.to_string()).unwrap();
+    }
+
+    fn start(&self, arguments: &str) -> std::process::Command {
+        let mut command = command(self.kubeconfig.path(), self.plane.folder());
+        command.current_dir(self.folder.path()).args(arguments.split_whitespace());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    async fn run(&self, arguments: &str) -> Run {
+        finish(self.start(arguments)).await
+    }
+
+    async fn install(&self) {
+        self.run("apply instance -f flux.yaml --in-process").await.exits(0);
+    }
+
+    fn deployments(&self) -> Api<Deployment> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    fn instances(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), NAMESPACE, &INSTANCE.resource())
+    }
+
+    async fn scale(&self, replicas: i32) {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let by = PatchParams { field_manager: Some("kubectl-scale".into()), ..PatchParams::default() };
+        self.deployments().patch("source-controller", &by, &patch).await.unwrap();
+    }
+
+    async fn replicas(&self) -> Option<i32> {
+        self.deployments().get("source-controller").await.unwrap().spec.replicas
+    }
+
+    /// An operator that runs somewhere, as far as the cluster can tell.
+    async fn operator(&self) {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
+            "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 60,
+                "renewTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
+        });
+        let leases = Api::<k8s_openapi::api::coordination::v1::Lease>::namespaced(self.client.clone(), NAMESPACE);
+        leases.patch("flux-operator", &PatchParams::apply("operator").force(), &Patch::Apply(lease)).await.unwrap();
+    }
+}
+
+async fn an_empty_cluster_gets_flux_and_then_nothing_differs(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.run("apply instance -f flux.yaml").await.exits(4).stderr_has("flux.yaml -n flux-system --in-process");
+    let run = own.run("apply instance -f flux.yaml --in-process").await.exits(0);
+    assert!(run.stdout.starts_with("fluxinstance/flux-system/flux: Reconciliation finished in "), "{}", run.stdout);
+    assert!(run.stderr.contains("Namespace/flux-system: created"), "{}", run.stderr);
+    assert!(run.stderr.contains("✔ source-controller: ready"), "{}", run.stderr);
+    let plan = own.run("plan instance").await.exits(0);
+    assert!(plan.stdout.contains("unchanged") && !plan.stdout.contains("configure"), "{}", plan.stdout);
+    let json = own.run("diff instance flux -n flux-system -o json -q").await.exits(0);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["hasChanges"], false);
+    assert_eq!(own.run("plan instance --diff -q").await.exits(0).stdout, "");
+    // Progress as the core tells it, one JSON object per line.
+    let again = own.run("reconcile instance --in-process --progress json -q").await.exits(0);
+    let lines: Vec<Value> = again.stderr.lines().map(|l| serde_json::from_str(l).expect("a JSON object")).collect();
+    assert!(lines.iter().any(|l| l["type"] == "stageBegan"), "{lines:?}");
+    assert_eq!(lines.last().unwrap()["type"], "finished");
+    // A component that is no longer wanted is pruned, and said so before.
+    own.write("2.9.4", &["source-controller"]);
+    let plan = own.run("plan instance -f flux.yaml -q").await.exits(1);
+    assert!(plan.stdout.contains("prune") && plan.stdout.contains("Deployment/flux-system/kustomize-controller"));
+    own.install().await;
+    assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
+    // What cannot be told is neither 0 nor 1.
+    own.write("2.8.x", &["source-controller"]);
+    own.run("plan instance -f flux.yaml").await.exits(2).stderr_has("downgrading from v2.9.4");
+    own.run("plan instance nope").await.exits(3).stderr_has("fluxinstances in namespace flux-system: flux");
+}
+
+async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.scale(3).await;
+    let plan = own.run("plan instance --out drift.plan").await.exits(1);
+    assert!(plan.stdout.contains("spec.replicas: 3 -> 1 (set by kubectl-scale, "), "{}", plan.stdout);
+    let diff = own.run("plan instance --diff -q").await.exits(1).stdout;
+    assert!(diff.contains("-  replicas: 3\n+  replicas: 1\n"), "{diff}");
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(own.folder.path().join("drift.plan")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    own.run("apply instance --plan drift.plan").await.exits(0).stdout_has("Reconciliation finished");
+    assert_eq!(own.replicas().await, Some(1));
+    // The cluster has moved since: by the plan itself, and then by somebody else.
+    own.run("apply instance --plan drift.plan").await.exits(1).stderr_has("hint: make a new plan");
+    own.scale(2).await;
+    own.run("apply instance --plan drift.plan").await.exits(1).stderr_has("the cluster has moved");
+    assert_eq!(own.replicas().await, Some(2));
+    own.run("reconcile instance --in-process --dry-run=server").await.exits(0).stderr_has("1 to configure");
+    assert_eq!(own.replicas().await, Some(2));
+    own.run("reconcile instance --in-process").await.exits(0).stderr_has("objects: 1 configured");
+    assert_eq!(own.replicas().await, Some(1));
+}
+
+async fn a_first_install_can_be_planned_saved_and_carried_out(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    let plan = own.run("plan instance -f flux.yaml --out first.plan").await.exits(1);
+    assert!(plan.stdout.contains("create") && plan.stdout.contains("Deployment/flux-system/source-controller"));
+    assert!(own.deployments().get_opt("source-controller").await.unwrap().is_none());
+    own.run("apply instance --plan first.plan").await.exits(0).stdout_has("Reconciliation finished");
+    own.run("plan instance").await.exits(0);
+    own.run("apply instance --plan first.plan").await.exits(1).stderr_has("hint: make a new plan");
+}
+
+async fn the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.write("2.7.5", &["source-controller"]);
+    own.install().await;
+    own.write("2.8.8", &["source-controller"]);
+    let plan = own.run("plan instance -f flux.yaml").await.exits(1);
+    plan.stdout_has("\nRestarts: ").stdout_has("source-controller").stdout_has("\nNo longer served: ");
+    let plan: Value =
+        serde_json::from_str(&own.run("plan instance -f flux.yaml -o json -q").await.exits(1).stdout).unwrap();
+    let removed = plan["removedVersions"].as_array().unwrap();
+    let buckets = removed.iter().find(|one| one["definition"] == "buckets.source.toolkit.fluxcd.io");
+    assert_eq!(buckets.map(|one| &one["versions"]), Some(&json!(["v1beta2"])), "{removed:?}");
+}
+
+async fn a_running_operator_keeps_the_work_and_its_controllers_are_followed(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.operator().await;
+    let before = own.instances().get("flux").await.unwrap().metadata.resource_version;
+    for refused in ["apply instance -f flux.yaml --in-process", "reconcile instance --in-process"] {
+        own.run(refused).await.exits(1).stderr_has("host_1 holds lease/flux-system").stderr_has("--force-in-process");
+    }
+    assert_eq!(own.instances().get("flux").await.unwrap().metadata.resource_version, before);
+    own.run("reconcile instance --in-process --force-in-process").await.exits(0);
+
+    own.operator().await;
+    own.write("2.9.4", &["source-controller"]);
+    let rule = PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound));
+    let rule = own.plane.kubelet().add_rule(rule);
+    let (run, ()) = tokio::join!(own.run("apply instance -f flux.yaml"), async {
+        eventually("the new generation", SOON, || async {
+            let object = own.instances().get("flux").await.unwrap();
+            object.metadata.generation.filter(|g| *g > 1)
+        })
+        .await
+        .unwrap();
+        // The operator rolls the controller; its pod does not come up at first.
+        let restart = Patch::Merge(json!({"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}));
+        own.deployments().patch("source-controller", &PatchParams::default(), &restart).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        own.plane.kubelet().remove_rule(rule);
+        eventually("the rollout", SOON, || async {
+            let status = own.deployments().get("source-controller").await.unwrap().status?;
+            (status.updated_replicas == Some(1) && status.available_replicas == Some(1)).then_some(())
+        })
+        .await
+        .unwrap();
+        let generation = own.instances().get("flux").await.unwrap().metadata.generation.unwrap();
+        let done = ready("True", "ReconciliationSucceeded", "Reconciliation finished in 5s", generation);
+        let status = Patch::Merge(json!({"status": {"conditions": [done]}}));
+        own.instances().patch_status("flux", &PatchParams::default(), &status).await.unwrap();
+    });
+    let run = run.exits(0);
+    assert_eq!(run.stdout, "fluxinstance/flux-system/flux: Reconciliation finished in 5s\n");
+    let lines: Vec<&str> = run.stderr.lines().filter(|l| l.contains("source-controller: ")).collect();
+    assert!(lines.iter().any(|l| l.contains("ImagePullBackOff") || l.contains("ErrImagePull")), "{}", run.stderr);
+}
+
+async fn an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.write("2.9.x", &["source-controller"]);
+    let begun = Instant::now();
+    own.run("apply instance -f flux.yaml")
+        .await
+        .exits(1)
+        .stderr_has("is stored, but nobody will act on it")
+        .stderr_has("no operator is installed in this cluster")
+        .stderr_has("flux-operator apply instance -f flux.yaml -n flux-system --in-process");
+    // 2 s is the promise on an idle machine.
+    assert!(begun.elapsed() < Duration::from_secs(4), "took {:?}", begun.elapsed());
+    let stored = own.instances().get("flux").await.unwrap();
+    assert_eq!(stored.data["spec"]["distribution"]["version"], "2.9.x");
+    own.run("apply instance -f flux.yaml --wait=false").await.exits(0).stderr_has("nobody will act on it");
+    own.run("apply instance -f flux.yaml -n other").await.exits(2).stderr_has("namespace");
+    let client = own.run("apply instance -f flux.yaml --dry-run=client").await.exits(0);
+    assert!(client.stdout.contains("kind: FluxInstance") && !client.stdout.contains("status"), "{}", client.stdout);
+}
+
+async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound)));
+    let begun = Instant::now();
+    let run = own.run("apply instance -f flux.yaml --in-process --timeout 8s").await.exits(7);
+    assert!(begun.elapsed() < Duration::from_secs(12), "took {:?}", begun.elapsed());
+    run.stderr_has("HealthCheckFailed").stderr_has("ImagePull").stderr_has("flux-operator why instance flux");
+}
+
+async fn an_interrupted_run_says_what_was_done_and_the_next_one_completes_it(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    let rule = PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound));
+    let rule = own.plane.kubelet().add_rule(rule);
+    let child = own.start("apply instance -f flux.yaml --in-process").spawn().unwrap();
+    eventually("the controllers", SOON, || async { own.deployments().get_opt("source-controller").await.unwrap() })
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    Run::from(output)
+        .exits(130)
+        .stderr_has("interrupted: ")
+        .stderr_has("objects were changed, the run ended while running health checks")
+        .stderr_has(
+            "the next run completes it: `flux-operator apply instance -f flux.yaml -n flux-system --in-process`",
+        );
+    own.plane.kubelet().remove_rule(rule);
+    // The lease was given back, so nothing has to be waited for.
+    own.run("apply instance -f flux.yaml --in-process").await.exits(0);
+}
+
+async fn an_uninstall_lists_asks_and_keeps_what_is_not_flux(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.run("uninstall instance").await.exits(1).stderr_has("--in-process");
+    let list = own.run("uninstall instance --in-process --dry-run=server").await.exits(0);
+    assert!(
+        list.stdout.contains("  2 Deployment\n") && list.stdout.contains("Namespace/flux-system: "),
+        "{}",
+        list.stdout
+    );
+    own.run("uninstall instance --in-process").await.exits(2).stderr_has("--yes");
+    assert!(own.deployments().get_opt("source-controller").await.unwrap().is_some());
+    own.run("uninstall instance --in-process --yes").await.exits(0).stdout_has("flux: uninstalled");
+    assert!(own.deployments().get_opt("source-controller").await.unwrap().is_none());
+    assert!(own.instances().get_opt("flux").await.unwrap().is_none());
+    assert!(Api::<Namespace>::all(own.client.clone()).get_opt(NAMESPACE).await.unwrap().is_some());
+    own.run("uninstall instance --in-process --yes").await.exits(3);
+    own.install().await;
+}
+
+async fn a_foreign_finalizer_is_named_and_left(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let api: Api<DynamicObject> = Api::namespaced_with(own.client.clone(), "default", &GIT.resource());
+    let repository = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": "held", "finalizers": ["example.com/hold", "finalizers.fluxcd.io"]},
+        "spec": {"interval": "1h", "url": "https://example.com/a"},
+    });
+    api.create(&Default::default(), &serde_json::from_value(repository).unwrap()).await.unwrap();
+    own.run("uninstall instance --in-process --yes --timeout 5s")
+        .await
+        .exits(7)
+        .stdout_has("  1 GitRepository\n")
+        .stderr_has("GitRepository/default/held is held by example.com/hold")
+        .stderr_has("the next run goes on from here");
+    let held = api.get("held").await.unwrap().metadata.finalizers;
+    assert_eq!(held, Some(vec!["example.com/hold".to_owned()]));
+    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    api.patch("held", &PatchParams::default(), &none).await.unwrap();
+    own.run("uninstall instance --in-process --yes").await.exits(0).stdout_has("uninstalled");
+}
+
+async fn each_controller_has_a_live_line_that_fits_a_narrow_window(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    // Slow enough to be seen on the way.
+    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::SlowStart(Duration::from_secs(2))));
+    let arguments = format!("apply instance -f {} --in-process", own.file().display());
+    let mut session = terminal_of(&own.start(""), 60, &arguments);
+    let (code, shown) = on_terminal(move || end(&mut session)).await;
+    assert_eq!(code, 0, "{shown}");
+    for controller in ["source-controller", "kustomize-controller"] {
+        let lines = shown.split(['\r', '\n']).map(without_escapes);
+        let lines: Vec<String> = lines.filter(|line| line.contains(controller)).collect();
+        assert!(lines.iter().any(|line| line.contains("Available: 0/1")), "{controller}: {lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with('✔') && line.contains("ready")), "{controller}: {lines:?}");
+    }
+    let live = shown.split("objects:").next().unwrap_or_default();
+    // Rows are filled with blanks to the width of the window, and the next row follows without a line end: a row that
+    // were too long would push the sign that begins the next one off its place.
+    for line in live.split(['\r', '\n']).map(without_escapes) {
+        let characters: Vec<char> = line.chars().collect();
+        for row in characters.chunks(60).skip(1) {
+            assert!(row.len() > 1 && !row[0].is_alphanumeric() && row[1] == ' ', "{line:?}");
+        }
+    }
+    assert!(cursor_is_visible(&shown));
+    assert!(shown.contains("flux: Reconciliation finished in"), "{shown}");
+}

@@ -1,0 +1,235 @@
+//! Waiting: what moves, what a time-out says, what an interrupt leaves behind.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Event;
+use kube::api::Api;
+use serde_json::{Value, json};
+
+use crate::cluster_tests;
+use crate::commands::cluster_objects::*;
+use crate::support::{ClusterTest, Fault, FaultRule, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![
+        a_timeout_names_the_last_condition_the_last_event_and_the_next_command,
+        nobody_answering_is_said_with_the_way_to_run_it_here,
+        a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
+        an_object_that_goes_is_waited_for,
+        a_watch_prints_every_change_until_its_time_is_up,
+        an_older_generation_and_a_cancelled_health_check_keep_waiting,
+        an_object_deleted_meanwhile_ends_the_wait,
+        a_silent_server_does_not_hold_the_command_longer_than_its_timeout,
+        a_server_that_goes_away_for_a_while_is_asked_again,
+        progress_is_json_lines_when_asked_for_and_nothing_when_quiet,
+        an_interrupt_says_what_goes_on_and_exits_130,
+        a_termination_ends_the_wait_as_well,
+        a_closed_pipe_ends_quietly,
+        errors_are_json_when_json_is_asked_for,
+    ]
+}
+
+async fn record_event(cluster: &TestCluster, name: &str, reason: &str, message: &str) {
+    let event = json!({
+        "metadata": {"generateName": format!("{name}."), "namespace": cluster.namespace()},
+        "involvedObject": {"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "name": name,
+            "namespace": cluster.namespace()},
+        "reason": reason, "message": message, "type": "Warning", "reportingComponent": "flux-operator",
+        "lastTimestamp": "2026-11-21T00:00:00Z", "firstTimestamp": "2026-11-21T00:00:00Z",
+    });
+    let events = Api::<Event>::namespaced(cluster.client(), cluster.namespace());
+    events.create(&Default::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+}
+
+async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    record_event(&cluster, "flux", "Progressing", "Upgrading to revision v2.9.4@sha256:0").await;
+    let working = ready("Unknown", "Progressing", "Running health checks", 1);
+    set_status(&cluster, INSTANCE, "flux", json!({"conditions": [working]})).await;
+    let run = run(&cluster, &["reconcile", "instance", "--timeout", "2"]).await.exits(7);
+    let namespace = cluster.namespace();
+    run.stderr_has(&format!(
+        "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
+    ))
+    .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process")
+    .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
+    .stderr_has("caused by: still waiting: the request is not handled yet")
+    .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
+    .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
+}
+
+async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    run(&cluster, &["wait", "instance", "--timeout=1s"])
+        .await
+        .exits(7)
+        .stderr_has("no controller has reported on it yet")
+        .stderr_has("flux-operator reconcile instance flux --in-process");
+}
+
+async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(cluster: TestCluster) {
+    define_kinds(cluster.client()).await;
+    let start = Instant::now();
+    run(&cluster, &["wait", "resource", "gitrepo/later"]).await.exits(3).stderr_has("not found");
+    assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
+    let arguments = ["wait", "resource", "gitrepo/later", "--for=create"];
+    let (run, ()) = tokio::join!(run(&cluster, &arguments), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        create(&cluster, GIT, "later", json!({})).await;
+        set_status(&cluster, GIT, "later", json!({"conditions": [ready("True", "Succeeded", "stored", 1)]})).await;
+    });
+    run.exits(0).stderr_has("waiting for it to be created").stdout_has("later: stored");
+}
+
+async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    create(&cluster, GIT, "going", held).await;
+    let api = GIT.api(&cluster);
+    api.delete("going", &Default::default()).await.unwrap();
+    let deletion = ["wait", "resource", "gitrepo/going", "--for=delete", "--timeout=1s"];
+    run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: its finalizers: example.com/hold");
+    run(&cluster, &["wait", "resource", "gitrepo/going"]).await.exits(1).stderr_has("is being deleted");
+    let deletion = ["wait", "resource", "gitrepo/going", "--for=delete"];
+    let (run, _) = tokio::join!(run(&cluster, &deletion), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let none = kube::api::Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        api.patch("going", &Default::default(), &none).await.unwrap();
+    });
+    run.exits(0).stdout_has("going: deleted");
+}
+
+async fn a_watch_prints_every_change_until_its_time_is_up(cluster: TestCluster) {
+    create(&cluster, GIT, "web", json!({})).await;
+    let (run, ()) = tokio::join!(run(&cluster, &["wait", "resource", "gitrepo/web", "-w", "--timeout=3s"]), async {
+        for (status, message) in [("True", "one"), ("False", "two"), ("True", "three")] {
+            set_status(&cluster, GIT, "web", json!({"conditions": [ready(status, "R", message, 1)]})).await;
+            tokio::time::sleep(Duration::from_millis(600)).await;
+        }
+    });
+    let run = run.exits(0);
+    let name = format!("gitrepository/{}/web", cluster.namespace());
+    assert!(run.stdout.contains(&format!("{name}: Ready=False R: two\n{name}: Ready=True R: three\n")), "{run:?}");
+}
+
+async fn an_older_generation_and_a_cancelled_health_check_keep_waiting(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "old", 0)]})).await;
+    let (run, ()) = tokio::join!(run(&cluster, &["wait", "instance"]), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let cancelled = ready("False", "HealthCheckCanceled", "New reconciliation triggered", 1);
+        set_status(&cluster, INSTANCE, "flux", json!({"conditions": [cancelled]})).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "new", 1)]})).await;
+    });
+    let run = run.exits(0).stderr_has("HealthCheckCanceled");
+    assert_eq!(run.stdout, format!("fluxinstance/{}/flux: new\n", cluster.namespace()));
+}
+
+async fn an_object_deleted_meanwhile_ends_the_wait(cluster: TestCluster) {
+    create(&cluster, GIT, "web", json!({})).await;
+    let (run, _) = tokio::join!(run(&cluster, &["reconcile", "resource", "gitrepo/web"]), async {
+        requested(&cluster, GIT, "web", None).await;
+        GIT.api(&cluster).delete("web", &Default::default()).await.unwrap();
+    });
+    run.exits(3).stderr_has("was deleted while waiting");
+}
+
+async fn a_silent_server_does_not_hold_the_command_longer_than_its_timeout(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let proxy = cluster.proxy().await;
+    proxy.add_rule(FaultRule::every(Fault::Hang));
+    for command in ["reconcile", "wait", "suspend", "export", "delete"] {
+        let mut silent = start(&cluster, &[command, "instance", "flux", "--timeout=3s", "-n", cluster.namespace()]);
+        silent.env("KUBECONFIG", proxy.kubeconfig().path());
+        if command == "delete" {
+            silent.arg("--yes");
+        }
+        let begun = Instant::now();
+        let run = finish(silent).await.exits(7);
+        // The goal is 3.2 s on an idle machine.
+        assert!(begun.elapsed() < Duration::from_millis(3800), "{command} took {:?}", begun.elapsed());
+        assert!(run.stderr.contains("3s"), "{}", run.stderr);
+    }
+}
+
+async fn a_server_that_goes_away_for_a_while_is_asked_again(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let proxy = cluster.proxy().await;
+    let lists = |uri: &str| uri.contains("fieldSelector=metadata.name");
+    proxy.add_rule(FaultRule::first(2, Fault::unavailable()).uri(lists));
+    let mut waiting = start(&cluster, &["wait", "instance", "-n", cluster.namespace()]);
+    waiting.env("KUBECONFIG", proxy.kubeconfig().path());
+    set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "there", 1)]})).await;
+    finish(waiting).await.exits(0).stdout_has("there");
+}
+
+async fn progress_is_json_lines_when_asked_for_and_nothing_when_quiet(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let outcome = ready("True", "Succeeded", "done", 1);
+    let json_progress = ["reconcile", "instance", "--progress=json", "-q"];
+    let (json_run, token) =
+        tokio::join!(run(&cluster, &json_progress), handle_one_request(&cluster, INSTANCE, "flux", outcome.clone()));
+    let json_run = json_run.exits(0);
+    let lines: Vec<Value> = json_run.stderr.lines().map(|l| serde_json::from_str(l).expect("a JSON object")).collect();
+    assert!(lines.iter().any(|l| l["message"] == "Ready=Unknown Progressing: Applying objects"), "{lines:?}");
+    assert_eq!(lines.last().unwrap()["state"], "done");
+    let quiet = ["reconcile", "instance", "--quiet"];
+    let (quiet_run, ()) = tokio::join!(run(&cluster, &quiet), async {
+        let next = requested(&cluster, INSTANCE, "flux", Some(token)).await;
+        let status = json!({"conditions": [outcome], "lastHandledReconcileAt": next});
+        set_status(&cluster, INSTANCE, "flux", status).await;
+    });
+    let quiet_run = quiet_run.exits(0);
+    assert_eq!(quiet_run.stderr, "");
+    assert!(quiet_run.stdout.ends_with("flux: done\n"));
+}
+
+/// Starts a wait, sends a signal once it waits, and returns what it said.
+async fn signalled(cluster: &TestCluster, arguments: &[&str], signal: &str) -> Run {
+    let child = start(cluster, arguments).spawn().unwrap();
+    requested(cluster, INSTANCE, "flux", None).await;
+    // The handler is in place before the request is sent; the wait itself begins a moment later.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let begun = Instant::now();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "took {:?}", begun.elapsed());
+    output.into()
+}
+
+async fn an_interrupt_says_what_goes_on_and_exits_130(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let namespace = cluster.namespace();
+    signalled(&cluster, &["reconcile", "instance"], "-INT")
+        .await
+        .exits(130)
+        .stderr_has("interrupted: the request is stored, and its controller goes on with it")
+        .stderr_has(&format!("hint: follow it with `flux-operator wait instance flux -n {namespace}`"));
+}
+
+async fn a_termination_ends_the_wait_as_well(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    signalled(&cluster, &["resume", "instance"], "-TERM").await.exits(130).stderr_has("the request is stored");
+}
+
+async fn a_closed_pipe_ends_quietly(cluster: TestCluster) {
+    let many = json!({"spec": {"text": "x".repeat(200_000)}});
+    create(&cluster, GIT, "large", many).await;
+    let mut export = start(&cluster, &["export", "resource", "gitrepo/large"]);
+    let mut child = export.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+async fn errors_are_json_when_json_is_asked_for(cluster: TestCluster) {
+    define_kinds(cluster.client()).await;
+    let run = run(&cluster, &["export", "instance", "nope", "-o", "json"]).await.exits(3);
+    let error: Value = serde_json::from_str(&run.stderr).expect("one JSON object");
+    assert_eq!((&error["code"], &error["category"]), (&json!(3), &json!("NotFound")));
+    assert_eq!(error["object"], format!("fluxinstance/{}/nope", cluster.namespace()));
+    assert!(run.stdout.is_empty());
+}

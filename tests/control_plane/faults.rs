@@ -1,0 +1,21 @@
+//! Installations that are disturbed: a request that fails, a process that is killed, a person who presses Ctrl-C.
+
+mod interrupts;
+// The example `fault-matrix` uses the rest.
+#[allow(dead_code)]
+mod matrix;
+mod processes;
+mod requests;
+#[allow(dead_code)]
+mod site;
+
+use crate::support::ClusterTest;
+
+pub fn tests() -> Vec<ClusterTest> {
+    [requests::tests(), interrupts::tests()].concat()
+}
+
+/// Says what goes on, when asked to.
+fn progress() -> fn(&str) {
+    if std::env::var_os("FAULTS_VERBOSE").is_some() { |line| eprintln!("{line}") } else { |_| () }
+}

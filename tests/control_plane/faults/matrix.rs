@@ -1,0 +1,366 @@
+//! Every request of an installation's life, failed one at a time.
+//!
+//! Undisturbed lives say which requests there are and what comes out. Then lives are led in which one request of each
+//! phase meets a fault: the phase, or the same phase once more, has to come to the same end. Requests are named by
+//! method, path and how many of them came before, because those of a stage run side by side in any order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::site::{Site, id, spec};
+use crate::support::{Fallible, Fault, FaultRule};
+
+/// One API call, all its retries included: what a request that hangs costs.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often a fault is tried whose request did not come.
+const TRIES: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    Install,
+    /// Nothing has changed, and a run was asked for.
+    Steady,
+    /// A component less, and a Deployment that somebody else edited.
+    Change,
+    Uninstall,
+}
+
+impl Phase {
+    pub const ALL: [Phase; 4] = [Phase::Install, Phase::Steady, Phase::Change, Phase::Uninstall];
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    CutBefore,
+    CutAfter,
+    Conflict,
+    TooManyRequests,
+    InternalError,
+    Unavailable,
+    Hang,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 7] = [
+        Kind::CutBefore,
+        Kind::CutAfter,
+        Kind::Conflict,
+        Kind::TooManyRequests,
+        Kind::InternalError,
+        Kind::Unavailable,
+        Kind::Hang,
+    ];
+
+    fn fault(self) -> Fault {
+        match self {
+            Kind::CutBefore => Fault::CutBefore,
+            Kind::CutAfter => Fault::CutAfter,
+            Kind::Conflict => Fault::conflict(),
+            Kind::TooManyRequests => Fault::too_many_requests(1),
+            Kind::InternalError => Fault::internal_error(),
+            Kind::Unavailable => Fault::unavailable(),
+            Kind::Hang => Fault::Hang,
+        }
+    }
+}
+
+/// A request of a phase: the `nth` of this method and path, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    pub method: String,
+    pub path: String,
+    pub nth: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub target: Target,
+    pub kind: Kind,
+    tries: usize,
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} on {} {} (number {})", self.kind, self.target.method, self.target.path, self.target.nth)
+    }
+}
+
+/// What came of all trials.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many requests each phase has.
+    pub requests: BTreeMap<Phase, usize>,
+    /// Trials whose fault was met, by phase and fault, and how many of those the first run got over.
+    pub met: BTreeMap<(Phase, Kind), (usize, usize)>,
+    /// Trials whose request did not come again.
+    pub unmet: Vec<String>,
+    /// What went wrong, whole.
+    pub failures: Vec<String>,
+}
+
+/// Which faults each request meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// One each, the kinds rotating.
+    Rotating,
+    /// Every kind.
+    Full,
+}
+
+/// What an undisturbed life looks like.
+struct Reference {
+    targets: BTreeMap<Phase, Vec<Target>>,
+    ends: BTreeMap<Phase, BTreeMap<String, Value>>,
+}
+
+struct Work {
+    reference: Reference,
+    queues: Mutex<BTreeMap<Phase, VecDeque<Trial>>>,
+    report: Mutex<Report>,
+    progress: fn(&str),
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leads lives on `workers` clusters side by side until every trial was made.
+///
+/// # Errors
+/// A cluster does not start, or an undisturbed life fails.
+pub async fn run(extent: Extent, workers: usize, progress: fn(&str)) -> Fallible<Report> {
+    let site = Site::start().await?;
+    let reference = reference(&site, progress).await?;
+    let mut queues = BTreeMap::new();
+    let mut report = Report::default();
+    for (phase, targets) in &reference.targets {
+        report.requests.insert(*phase, targets.len());
+        let trial = |target: &Target, kind| Trial { target: target.clone(), kind, tries: 0 };
+        let trials: VecDeque<Trial> = match extent {
+            Extent::Rotating => {
+                let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
+                targets.iter().zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
+            }
+            Extent::Full => {
+                Kind::ALL.iter().flat_map(|kind| targets.iter().map(|target| trial(target, *kind))).collect()
+            }
+        };
+        queues.insert(*phase, trials);
+    }
+    let work = Arc::new(Work { reference, queues: Mutex::new(queues), report: Mutex::new(report), progress });
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(lead_lives(Some(site), work.clone()));
+    for _ in 1..workers {
+        tasks.spawn(lead_lives(None, work.clone()));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended?.map_err(|error| error.to_string())?;
+    }
+    let report = std::mem::take(&mut *locked(&work.report));
+    Ok(report)
+}
+
+async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
+    let site = match site {
+        Some(site) => site,
+        None => Site::start().await?,
+    };
+    loop {
+        let trials: BTreeMap<Phase, Trial> =
+            locked(&work.queues).iter_mut().filter_map(|(phase, queue)| Some((*phase, queue.pop_front()?))).collect();
+        if trials.is_empty() {
+            return Ok(());
+        }
+        site.wipe().await;
+        // Later phases need the earlier ones, disturbed or not.
+        let Some(last) = trials.keys().max().copied() else { return Ok(()) };
+        for phase in Phase::ALL.into_iter().filter(|phase| *phase <= last) {
+            if !lead(&site, phase, trials.get(&phase), &work).await {
+                // What follows would only fail for the same reason.
+                for (phase, trial) in trials.range(phase..).skip(1) {
+                    locked(&work.queues).entry(*phase).or_default().push_back(trial.clone());
+                }
+                break;
+            }
+        }
+    }
+}
+
+/// Leads one phase; returns whether it came to the right end.
+async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> bool {
+    set_out(site, phase).await;
+    site.proxy.clear_rules();
+    let mut seen = site.proxy.requests().len();
+    if let Some(Trial { target, kind, .. }) = trial {
+        let path = target.path.clone();
+        let rule = FaultRule::nth(target.nth, kind.fault()).method(&target.method);
+        site.proxy.add_rule(rule.uri(move |uri| path_of(uri) == path));
+    }
+    let first = act(site, phase).await;
+    let met = trial.is_some_and(|trial| {
+        let requests = site.proxy.requests();
+        let alike = |target: &Target| {
+            requests
+                .get(seen..)
+                .unwrap_or_default()
+                .iter()
+                .filter(|one| one.method == target.method && path_of(&one.uri) == target.path)
+                .count()
+        };
+        alike(&trial.target) >= trial.target.nth
+    });
+    seen = site.proxy.requests().len();
+    site.proxy.clear_rules();
+    let second = if first.is_err() { act(site, phase).await } else { Ok(()) };
+    let mut trouble = vec![];
+    if let Err(error) = &second {
+        trouble.push(format!("the second run failed, too: {error}"));
+    }
+    let end = site.snapshot().await;
+    trouble.extend(differences(work.reference.ends.get(&phase), &end));
+    let named = trial.map_or_else(|| "undisturbed".to_owned(), ToString::to_string);
+    if trouble.is_empty()
+        && let Some(trial) = trial
+    {
+        if met {
+            let mut report = locked(&work.report);
+            let (count, at_once) = report.met.entry((phase, trial.kind)).or_default();
+            *count += 1;
+            *at_once += usize::from(first.is_ok());
+        } else if trial.tries + 1 < TRIES {
+            let again = Trial { tries: trial.tries + 1, ..trial.clone() };
+            locked(&work.queues).entry(phase).or_default().push_back(again);
+        } else {
+            locked(&work.report).unmet.push(format!("{phase:?}: {named}"));
+        }
+    }
+    (work.progress)(&format!(
+        "{phase:?}: {named}: {}",
+        first.as_ref().err().map_or("done at once", |error| error.as_str())
+    ));
+    if !trouble.is_empty() {
+        let requests: Vec<String> = site
+            .proxy
+            .requests()
+            .get(seen..)
+            .unwrap_or_default()
+            .iter()
+            .map(|one| format!("{} {} {:?}", one.method, one.uri, one.status))
+            .collect();
+        let text = format!(
+            "{phase:?}: {named}\n  first run: {first:?}\n  {}\n  second run's requests:\n    {}",
+            trouble.join("\n  "),
+            requests.join("\n    ")
+        );
+        (work.progress)(&text);
+        locked(&work.report).failures.push(text);
+    }
+    trouble.is_empty()
+}
+
+/// What happens before the phase, past the proxy.
+async fn set_out(site: &Site, phase: Phase) {
+    match phase {
+        Phase::Install | Phase::Uninstall => {}
+        Phase::Steady => site.annotate(json!({"reconcile.fluxcd.io/requestedAt": "steady"})).await,
+        Phase::Change => edit(site).await,
+    }
+}
+
+/// Somebody else changes a Deployment.
+pub async fn edit(site: &Site) {
+    let deployment = id("apps/v1", "Deployment", super::site::NAMESPACE, "source-controller");
+    let patch = json!({"spec": {"replicas": 2}, "metadata": {"labels": {"theirs": "1"}}});
+    site.direct.merge_patch(&deployment, None, &patch, "kubectl-edit").await.expect("the deployment is there");
+}
+
+async fn act(site: &Site, phase: Phase) -> Result<(), String> {
+    // A connection of its own, as a process has.
+    let cluster = site.through_proxy(REQUEST_TIMEOUT).await;
+    match phase {
+        Phase::Install => site.apply(&cluster, &spec(&["source-controller", "kustomize-controller"])).await,
+        Phase::Steady => site.reconcile(&cluster).await,
+        Phase::Change => site.apply(&cluster, &spec(&["source-controller"])).await,
+        Phase::Uninstall => site.uninstall(&cluster).await,
+    }
+}
+
+/// Leads two undisturbed lives: what both ask is asked in every life.
+async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
+    let mut counted: Vec<BTreeMap<(Phase, String, String), usize>> = vec![];
+    let mut ends = BTreeMap::new();
+    for _ in 0..2 {
+        site.wipe().await;
+        let mut counts = BTreeMap::new();
+        for phase in Phase::ALL {
+            set_out(site, phase).await;
+            let seen = site.proxy.requests().len();
+            let begun = std::time::Instant::now();
+            act(site, phase).await.map_err(|error| format!("undisturbed {phase:?}: {error}"))?;
+            for one in site.proxy.requests().get(seen..).unwrap_or_default() {
+                *counts.entry((phase, one.method.clone(), path_of(&one.uri))).or_default() += 1;
+            }
+            let took = begun.elapsed();
+            let end = site.snapshot().await;
+            progress(&format!("{phase:?}: undisturbed: {took:?}, compared after {:?}", begun.elapsed()));
+            let trouble = differences(ends.get(&phase), &end);
+            if ends.contains_key(&phase) && !trouble.is_empty() {
+                return Err(format!("two undisturbed lives differ after {phase:?}: {trouble:?}").into());
+            }
+            ends.insert(phase, end);
+        }
+        counted.push(counts);
+    }
+    let mut targets: BTreeMap<Phase, Vec<Target>> = BTreeMap::new();
+    for (key, count) in counted.first().into_iter().flatten() {
+        let always =
+            counted.iter().map(|counts| counts.get(key).copied().unwrap_or_default()).min().unwrap_or_default();
+        let (phase, method, path) = key;
+        let alike = (1..=always.min(*count)).map(|nth| Target { method: method.clone(), path: path.clone(), nth });
+        targets.entry(*phase).or_default().extend(alike);
+    }
+    Ok(Reference { targets, ends })
+}
+
+/// Path and query without what differs between two lives.
+fn path_of(uri: &str) -> String {
+    let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
+    let query: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("resourceVersion=")).collect();
+    format!("{path}?{}", query.join("&"))
+}
+
+/// Says what `end` has too little, too much, or otherwise.
+pub fn differences(expected: Option<&BTreeMap<String, Value>>, end: &BTreeMap<String, Value>) -> Vec<String> {
+    let Some(expected) = expected else { return vec![] };
+    let mut differences = vec![];
+    for (object, value) in expected {
+        match end.get(object) {
+            None => differences.push(format!("{object} is lost")),
+            Some(now) if now != value => {
+                differences.push(format!("{object} differs: {}", different("", value, now).join(", ")))
+            }
+            Some(_) => {}
+        }
+    }
+    differences.extend(
+        end.keys().filter(|object| !expected.contains_key(*object)).map(|object| format!("{object} is too much")),
+    );
+    differences
+}
+
+/// Names the fields in which two values differ.
+fn different(at: &str, expected: &Value, now: &Value) -> Vec<String> {
+    match (expected, now) {
+        _ if expected == now => vec![],
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            keys.into_iter().flat_map(|key| different(&format!("{at}/{key}"), &expected[key], &now[key])).collect()
+        }
+        _ => vec![format!("{at}: expected {expected}, got {now}")],
+    }
+}

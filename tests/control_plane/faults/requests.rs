@@ -1,0 +1,20 @@
+//! Each request of each phase fails once.
+
+use super::matrix::{self, Extent};
+use crate::cluster_tests;
+use crate::support::{ClusterTest, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![whatever_request_fails_the_run_or_the_next_one_converges]
+}
+
+async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster) {
+    let report = matrix::run(Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
+    assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
+    assert!(report.unmet.is_empty(), "these requests did not come again: {:#?}", report.unmet);
+    let met: usize = report.met.values().map(|(count, _)| count).sum();
+    assert_eq!(met, report.requests.values().sum::<usize>(), "every request failed once");
+    // A run without requests would prove nothing.
+    assert!(report.requests.values().all(|count| *count >= 5), "{:?}", report.requests);
+    eprintln!("requests per phase: {:?}; met, and got over by the same run: {:?}", report.requests, report.met);
+}

@@ -1,0 +1,11 @@
+//! The read side against a real control plane: what is shown, what is asked of the API server, and why things are not ready.
+
+mod reads;
+mod why;
+mod world;
+
+use crate::support::ClusterTest;
+
+pub fn tests() -> Vec<ClusterTest> {
+    [why::tests(), reads::tests()].concat()
+}

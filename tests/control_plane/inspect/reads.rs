@@ -1,0 +1,254 @@
+//! What the read commands show of a cluster, what they ask for, and how they fail.
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster_tests;
+use crate::inspect::world::{Run, SOON, install, instance, run};
+use crate::support::runner::{ClusterTest, command};
+use crate::support::{Fault, FaultRule, TestCluster, allow, eventually, objects};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![
+        an_installation_is_shown_as_it_is,
+        drift_and_missing_objects_are_told,
+        a_list_is_one_request_in_order_and_goes_on_where_it_was_cut,
+        labels_and_readiness_filter_a_cluster_too,
+        a_watched_list_appends_what_changes,
+        a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
+        denied_kinds_are_named_and_end_with_5_when_nothing_is_left,
+        a_server_that_stays_silent_is_given_up_in_time,
+        live_names_complete_and_a_silent_server_completes_nothing,
+        checks_pass_before_and_after_an_installation,
+    ]
+}
+
+async fn installed(cluster: &TestCluster) {
+    install(cluster, &instance(cluster, json!({"wait": true}))).await.exits(0);
+}
+
+fn git(name: &str, label: &str) -> Value {
+    json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": name, "labels": {"team": label}},
+        "spec": {"url": "https://git.example.com/x", "interval": "1h"}})
+}
+
+async fn an_installation_is_shown_as_it_is(cluster: TestCluster) {
+    installed(&cluster).await;
+    run(&cluster, &["get", "instance"]).await.exits(0).stdout_has("flux   v2.9.4");
+    let components = run(&cluster, &["get", "components", "-o", "json"]).await.exits(0).json();
+    let component = &components["items"][0];
+    assert_eq!((component["readyPods"].as_i64(), component["status"].as_str()), (Some(1), Some("Current")));
+    assert_eq!(component["extraArgs"].as_array().map(Vec::len), Some(0), "{component:#}");
+    let history = run(&cluster, &["get", "history", "-o", "json"]).await.exits(0).json();
+    assert_eq!(history["items"][0]["status"], "ReconciliationSucceeded");
+    let tree = run(&cluster, &["tree", "instance"]).await.exits(0);
+    let tree = tree.stdout_has(&format!("Deployment/{}/source-controller", cluster.namespace()));
+    tree.stdout_has("│   └── Pod/").stdout_has("CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io");
+    run(&cluster, &["trace", "deployment/source-controller"]).await.exits(0).stdout_has("FluxInstance/");
+    run(&cluster, &["events"]).await.exits(0).stdout_has("ReconciliationSucceeded");
+    run(&cluster, &["version"]).await.exits(0).stdout_has("kubernetes: v1.36.3").stdout_has("distribution: v2.9.4");
+    run(&cluster, &["export", "report"]).await.exits(0).stdout_has("version: v2.9.4").stdout_has("nodes: 1");
+}
+
+async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
+    installed(&cluster).await;
+    let namespace = cluster.namespace();
+    let unchanged = run(&cluster, &["get", "inventory", "-o", "json"]).await.exits(0).json();
+    // The definitions are shared with the other tests' instances, whose labels they may carry by now.
+    let own = |value: &Value| -> Vec<(String, String)> {
+        let items = value["items"].as_array().expect("items").iter();
+        items
+            .filter(|i| i["namespace"] == namespace)
+            .map(|i| (i["name"].as_str().unwrap().to_owned(), i["drift"].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    assert!(own(&unchanged).iter().all(|(_, drift)| drift == "none"), "{:?}", own(&unchanged));
+    let scale = json!({"spec": {"replicas": 3}});
+    let deployments = objects::api(&cluster.client(), "apps/v1", "Deployment", namespace).await.expect("served");
+    deployments.patch("source-controller", &Default::default(), &kube::api::Patch::Merge(scale)).await.expect("scaled");
+    let services = objects::api(&cluster.client(), "v1", "Service", namespace).await.expect("served");
+    services.delete("source-controller", &Default::default()).await.expect("deleted");
+    let changed = run(&cluster, &["get", "inventory", "-o", "json"]).await.exits(0).json();
+    let changed = own(&changed).into_iter().filter(|(_, drift)| drift != "none").collect::<Vec<_>>();
+    let expected =
+        [("source-controller", "missing"), ("source-controller", "drifted")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(changed, expected);
+    run(&cluster, &["get", "inventory", "-o", "wide"]).await.exits(0).stdout_has(".spec.replicas");
+}
+
+async fn a_list_is_one_request_in_order_and_goes_on_where_it_was_cut(cluster: TestCluster) {
+    installed(&cluster).await;
+    let names: Vec<String> = (0..620).map(|i| format!("repo-{i:04}")).collect();
+    let all: Vec<Value> = names.iter().map(|name| git(name, "a")).collect();
+    for part in all.chunks(155) {
+        cluster.apply(part).await;
+    }
+    let mark = cluster.mark().await;
+    let listed = run(&cluster, &["get", "resources", "gitrepo", "-o", "name"]).await.exits(0).stdout;
+    let shown: Vec<&str> = listed.lines().filter_map(|l| l.split('/').nth(1)).collect();
+    assert_eq!(shown, names);
+    let requests = cluster.requests_since(mark).await;
+    assert_eq!(requests.count("list", "gitrepositories"), 1, "{:?}", requests.table());
+    assert_eq!(requests.len(), 1, "nothing else is asked: {:?}", requests.table());
+    // Cut at different places: what has been printed is not printed again.
+    let proxy = cluster.proxy().await;
+    let lists = |uri: &str| uri.contains("/gitrepositories");
+    proxy.add_rule(FaultRule::nth(1, Fault::CutWithin { bytes: 1_000 }).uri(lists));
+    proxy.add_rule(FaultRule::nth(2, Fault::CutWithin { bytes: 45_000 }).uri(lists));
+    let mut cut = command(proxy.kubeconfig().path(), cluster.folder());
+    cut.args(["get", "resources", "gitrepo", "-o", "name"]).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || cut.output()).await.expect("joined").expect("runs");
+    assert_eq!(Run::from(output).exits(0).stdout, listed);
+    assert_eq!(proxy.count("GET", lists), 3);
+}
+
+async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("one", "a"), git("two", "b"), git("three", "c")]).await;
+    let selected =
+        run(&cluster, &["get", "resources", "gitrepo", "-l", "team in (a,b)", "-L", "team", "--no-headers"]).await;
+    assert_eq!(selected.exits(0).stdout.lines().count(), 2);
+    let unknown = run(&cluster, &["get", "all", "--ready-status", "Unknown", "-o", "name"]).await.exits(0).stdout;
+    assert_eq!(unknown.lines().count(), 3, "{unknown}");
+    run(&cluster, &["get", "resources", "gitrepo", "tow"]).await.exits(3).stderr_has("did you mean two?");
+    let elsewhere = run(&cluster, &["-n", "default", "get", "resources", "gitrepo/two"]).await.exits(3);
+    elsewhere.stderr_has(&format!("two is in namespace {}", cluster.namespace()));
+    run(&cluster, &["-n", "default", "get", "instance"]).await.exits(0).stderr_has("there is one in namespace");
+}
+
+async fn a_watched_list_appends_what_changes(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("first", "a")]).await;
+    let mut watch = cluster.command();
+    watch.args(["get", "resources", "gitrepo", "-w", "-o", "name"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = watch.spawn().expect("starts");
+    let mut output = child.stdout.take().expect("piped");
+    let (sender, receiver) = std::sync::mpsc::channel::<String>();
+    std::thread::spawn(move || {
+        let mut bytes = [0u8; 4096];
+        while let Ok(count) = output.read(&mut bytes) {
+            if count == 0 || sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    let receiver = std::sync::Mutex::new((receiver, String::new()));
+    let shown = |name: &'static str| {
+        let receiver = &receiver;
+        async move {
+            let mut guard = receiver.lock().expect("one reader");
+            while let Ok(text) = guard.0.try_recv() {
+                guard.1.push_str(&text);
+            }
+            guard.1.contains(name).then_some(())
+        }
+    };
+    eventually("the first list", SOON, || shown("/first\n")).await.expect("shown");
+    cluster.apply(&[git("second", "a")]).await;
+    eventually("the new object", SOON, || shown("/second\n")).await.expect("shown");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let whole = receiver.lock().expect("one reader").1.clone();
+    assert_eq!(whole.matches("/first\n").count(), 1, "an unchanged row is not repeated: {whole}");
+}
+
+async fn a_terminal_is_redrawn_and_an_interrupt_ends_with_130(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("first", "a")]).await;
+    let command = cluster.command();
+    let binary = command.get_program().to_string_lossy().into_owned();
+    let script = format!("trap : INT; stty cols 80 rows 24; {binary} get resources gitrepo -w; echo \"rc=$?\"");
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color");
+    shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let work = tokio::task::spawn_blocking(move || {
+        let mut session = rexpect::session::spawn_command(shell, Some(20_000)).expect("a terminal");
+        session.exp_string("first").expect("the first list");
+        session
+    });
+    let mut session = work.await.expect("joined");
+    cluster.apply(&[git("second", "a")]).await;
+    let work = tokio::task::spawn_blocking(move || {
+        // The whole list again, from the top of the screen.
+        session.exp_string("\u{1b}[H").expect("the screen is drawn again");
+        session.exp_string("first").expect("the old row");
+        session.exp_string("second").expect("the new row");
+        session.send_control('c').expect("sent");
+        session.exp_string("rc=").expect("the end");
+        session.read_line().expect("a code").trim().to_owned()
+    });
+    assert_eq!(work.await.expect("joined"), "130");
+}
+
+async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("seen", "a")]).await;
+    let namespace = cluster.namespace().to_owned();
+    let rules = [allow(&["list", "get"], "source.toolkit.fluxcd.io", &["gitrepositories"])];
+    let user = cluster.user(&format!("reader-{namespace}"), Some(&namespace), &rules).await.expect("a user");
+    let user = user.with_namespace(&namespace).expect("a namespace");
+    let ask = |arguments: &[&str]| -> Run {
+        let mut command = command(user.path(), cluster.folder());
+        let output = command.args(arguments).stdin(Stdio::null()).output().expect("runs");
+        output.into()
+    };
+    ask(&["get", "all"]).exits(0).stdout_has("seen").stderr_has("not allowed to list");
+    ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");
+    ask(&["get", "resources", "ks"]).exits(5);
+    ask(&["check", "--pre"]).exits(1).stdout_has("you may not patch");
+}
+
+async fn a_server_that_stays_silent_is_given_up_in_time(cluster: TestCluster) {
+    let proxy = cluster.proxy().await;
+    proxy.add_rule(FaultRule::every(Fault::Hang));
+    let start = Instant::now();
+    let mut silent = command(proxy.kubeconfig().path(), cluster.folder());
+    silent.args(["get", "instance", "--timeout", "3"]).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || silent.output()).await.expect("joined").expect("runs");
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(start.elapsed() < Duration::from_millis(3500), "{:?}", start.elapsed());
+}
+
+/// Asks for candidates as the bash script does.
+async fn complete(kubeconfig: &std::path::Path, home: &std::path::Path, words: &[&str]) -> (Vec<String>, Duration) {
+    let mut shell = command(kubeconfig, home);
+    shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    shell.env("_CLAP_IFS", "\n").arg("--").args(words).stdin(Stdio::null());
+    let start = Instant::now();
+    let output = tokio::task::spawn_blocking(move || shell.output()).await.expect("joined").expect("runs");
+    let lines = String::from_utf8(output.stdout).expect("UTF-8").lines().map(str::to_owned).collect();
+    (lines, start.elapsed())
+}
+
+async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("podinfo", "a")]).await;
+    let path = cluster.kubeconfig().path();
+    let ask = |words: &'static [&'static str]| complete(path, cluster.folder(), words);
+    assert_eq!(ask(&["flux-operator", "get", "instance", "fl"]).await.0, ["flux"]);
+    assert_eq!(ask(&["flux-operator", "trace", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    let mark = cluster.mark().await;
+    assert_eq!(ask(&["flux-operator", "get", "resources", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    assert_eq!(cluster.requests_since(mark).await.len(), 1);
+    assert!(ask(&["flux-operator", "get", "resources", "--kind", "Git"]).await.0.contains(&"GitRepository".to_owned()));
+    assert_eq!(ask(&["flux-operator", "-n", "default", "get", "instance", "fl"]).await.0, Vec::<String>::new());
+    let proxy = cluster.proxy().await;
+    proxy.add_rule(FaultRule::every(Fault::Hang));
+    let (none, took) =
+        complete(proxy.kubeconfig().path(), cluster.folder(), &["flux-operator", "get", "instance", "fl"]).await;
+    assert!(none.is_empty() && took < Duration::from_secs(1), "{none:?} after {took:?}");
+}
+
+async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
+    run(&cluster, &["check", "--pre"]).await.exits(0).stdout_has("Kubernetes v1.36.3");
+    installed(&cluster).await;
+    let report = run(&cluster, &["check", "-o", "json"]).await.exits(0).json();
+    assert_eq!(report["passed"], true);
+    let groups: Vec<_> =
+        report["groups"].as_array().expect("groups").iter().map(|g| g["name"].as_str().unwrap()).collect();
+    assert_eq!(groups, ["kubernetes", "rights", "definitions", "operator", "components", "sync", "api versions"]);
+}

@@ -1,0 +1,21 @@
+//! Tests against a real control plane: etcd, API server, controller manager, scheduler and simulated kubelets;
+//! `tests/support/mod.rs` says how to add one.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cluster;
+mod commands;
+mod faults;
+mod inspect;
+mod reconcile;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(exit) = cluster::harness::run_as_child().or_else(reconcile::kills::run_as_child) {
+        return exit;
+    }
+    let tests = [cluster::tests(), commands::tests(), inspect::tests(), reconcile::tests(), faults::tests()];
+    support::run_tests(tests.concat())
+}

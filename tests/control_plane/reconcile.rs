@@ -1,0 +1,28 @@
+//! The reconcile core against a real control plane: each test gets one of its own, because Flux is installed once per
+//! cluster.
+
+mod drift;
+mod health;
+mod install;
+pub mod kills;
+mod planned;
+mod proof;
+mod uninstall;
+mod upgrade;
+mod world;
+
+use crate::support::ClusterTest;
+
+pub fn tests() -> Vec<ClusterTest> {
+    [
+        install::tests(),
+        drift::tests(),
+        upgrade::tests(),
+        health::tests(),
+        uninstall::tests(),
+        kills::tests(),
+        proof::tests(),
+        planned::tests(),
+    ]
+    .concat()
+}

@@ -1,0 +1,333 @@
+//! What others do to our objects, and what becomes of it with the next run.
+
+use flux_operator::reconcile::plan::Step;
+use serde_json::{Value, json};
+
+use crate::cluster_tests;
+use crate::reconcile::world::*;
+use crate::support::{ClusterTest, Options, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![drift_is_corrected_or_left_as_the_manager_decides, an_installation_of_other_tools_is_taken_over]
+}
+
+const HELM: &str = "helm-controller";
+
+/// One edit: who makes it, to what, and what of it is still there after the next run.
+struct Edit {
+    what: &'static str,
+    manager: &'static str,
+    id: flux_operator::cluster::object::ResourceId,
+    patch: Value,
+    /// Apply on the server's side instead of updating.
+    applied: bool,
+    /// JSON pointer and the value there afterwards; `None`: absent.
+    after: (&'static str, Option<Value>),
+    corrected: bool,
+}
+
+fn edits() -> Vec<Edit> {
+    let deployment = || deployment_id(HELM);
+    let edit = |what, manager, id, patch, after, corrected| Edit {
+        what,
+        manager,
+        id,
+        patch,
+        applied: false,
+        after,
+        corrected,
+    };
+    let role = || id("rbac.authorization.k8s.io/v1", "ClusterRole", "", "flux-view-flux-system");
+    let crd = || id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "buckets.source.toolkit.fluxcd.io");
+    let labels = |labels: Value| json!({"metadata": {"labels": labels}});
+    let annotations = |annotations: Value| json!({"metadata": {"annotations": annotations}});
+    vec![
+        edit(
+            "kubectl scale",
+            "kubectl",
+            deployment(),
+            json!({"spec": {"replicas": 3}}),
+            ("/spec/replicas", Some(json!(1))),
+            true,
+        ),
+        edit(
+            "kubectl label",
+            "kubectl-label",
+            deployment(),
+            labels(json!({"mine": "1"})),
+            ("/metadata/labels/mine", None),
+            true,
+        ),
+        edit(
+            "kubectl annotate",
+            "kubectl-annotate",
+            deployment(),
+            annotations(json!({"mine": "1"})),
+            ("/metadata/annotations/mine", None),
+            true,
+        ),
+        edit(
+            "kubectl edit of a field the build lacks",
+            "kubectl-edit",
+            deployment(),
+            json!({"spec": {"template": {"spec": {"hostname": "x"}}}}),
+            ("/spec/template/spec/hostname", None),
+            true,
+        ),
+        edit(
+            "another manager scales",
+            "hpa",
+            deployment(),
+            json!({"spec": {"replicas": 2}}),
+            ("/spec/replicas", Some(json!(1))),
+            true,
+        ),
+        edit(
+            "owner label removed",
+            "someone",
+            deployment(),
+            labels(json!({"fluxcd.controlplane.io/name": null})),
+            ("/metadata/labels/fluxcd.controlplane.io~1name", Some(json!("flux"))),
+            true,
+        ),
+        edit(
+            "CRD label removed",
+            "someone",
+            crd(),
+            labels(json!({"app.kubernetes.io/part-of": null})),
+            ("/metadata/labels/app.kubernetes.io~1part-of", Some(json!("flux"))),
+            true,
+        ),
+        edit(
+            "prune switched off by kubectl",
+            "kubectl-annotate",
+            deployment(),
+            annotations(json!({"fluxcd.controlplane.io/prune": "disabled"})),
+            ("/metadata/annotations/fluxcd.controlplane.io~1prune", None),
+            true,
+        ),
+        edit(
+            "namespace may be pruned",
+            "kubectl-annotate",
+            id("v1", "Namespace", "", NAMESPACE),
+            annotations(json!({"fluxcd.controlplane.io/prune": null})),
+            ("/metadata/annotations/fluxcd.controlplane.io~1prune", Some(json!("disabled"))),
+            true,
+        ),
+        edit(
+            "rule added",
+            "someone",
+            role(),
+            json!({"rules": [{"apiGroups": ["x"], "resources": ["y"], "verbs": ["get"]}]}),
+            ("/rules/0/apiGroups/0", Some(json!("notification.toolkit.fluxcd.io"))),
+            true,
+        ),
+        edit(
+            "helm annotation by anyone",
+            "someone",
+            deployment(),
+            annotations(json!({"meta.helm.sh/release-name": "x"})),
+            ("/metadata/annotations/meta.helm.sh~1release-name", None),
+            true,
+        ),
+        edit(
+            "last-applied by anyone",
+            "someone",
+            deployment(),
+            annotations(json!({"kubectl.kubernetes.io/last-applied-configuration": "{}"})),
+            ("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", None),
+            true,
+        ),
+        edit(
+            "kustomize-controller's label by anyone",
+            "someone",
+            deployment(),
+            labels(json!({"kustomize.toolkit.fluxcd.io/name": "x"})),
+            ("/metadata/labels/kustomize.toolkit.fluxcd.io~1name", None),
+            true,
+        ),
+        Edit {
+            applied: true,
+            ..edit(
+                "apply of kustomize-controller",
+                "kustomize-controller",
+                deployment(),
+                labels(json!({"theirs": "1"})),
+                ("/metadata/labels/theirs", None),
+                true,
+            )
+        },
+        Edit {
+            applied: true,
+            ..edit(
+                "kubectl apply --server-side",
+                "kubectl",
+                deployment(),
+                json!({"spec": {"template": {"spec": {"containers": [{"name": "manager", "env": [{"name": "EXTRA", "value": "1"}]}]}}}}),
+                ("/spec/template/spec/containers/0/env/2", None),
+                true,
+            )
+        },
+        // Fields of other managers stay.
+        Edit {
+            applied: true,
+            ..edit(
+                "label of another manager",
+                "me",
+                deployment(),
+                labels(json!({"kept": "1"})),
+                ("/metadata/labels/kept", Some(json!("1"))),
+                false,
+            )
+        },
+        Edit {
+            applied: true,
+            ..edit(
+                "toleration of another manager",
+                "me",
+                deployment(),
+                json!({"spec": {"template": {"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}}}),
+                ("/spec/template/spec/tolerations/0/key", Some(json!("a"))),
+                false,
+            )
+        },
+        edit(
+            "annotation of another manager",
+            "me2",
+            deployment(),
+            annotations(json!({"kept": "1"})),
+            ("/metadata/annotations/kept", Some(json!("1"))),
+            false,
+        ),
+    ]
+}
+
+async fn drift_is_corrected_or_left_as_the_manager_decides(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut wanted = spec("2.9.x");
+    wanted["wait"] = json!(false);
+    wanted["sync"] = json!({"kind": "GitRepository", "url": "https://example.com/a.git", "ref": "main", "path": "a"});
+    world.instance(wanted).await;
+    world.ready().await;
+
+    for edit in edits() {
+        let mut object = edit.patch.clone();
+        if edit.applied {
+            object["apiVersion"] = edit.id.api_version().into();
+            object["kind"] = edit.id.kind.clone().into();
+            object["metadata"]["name"] = edit.id.name.clone().into();
+            object["metadata"]["namespace"] = edit.id.namespace.clone().into();
+            world.apply_as(edit.manager, object).await;
+        } else {
+            world.patch_as(edit.manager, &edit.id, object).await;
+        }
+        // The plan says what is about to change, the run changes it, and then there is nothing left.
+        let plan = world.plan().await;
+        let planned = plan.objects.iter().find(|one| one.object == edit.id).unwrap();
+        let expected = if edit.corrected { Step::Configure } else { Step::Unchanged };
+        assert_eq!(planned.step, expected, "{}: {:?}", edit.what, planned.changes);
+        let outcome = world.ready().await;
+        assert_eq!(!outcome.changes.is_empty(), edit.corrected, "{}: {:?}", edit.what, outcome.changes);
+        let live = world.cluster.read(&edit.id).await.unwrap().unwrap();
+        assert_eq!(live.pointer(edit.after.0), edit.after.1.as_ref(), "{}: {}", edit.what, live["metadata"]);
+        let again = world.plan().await;
+        assert!(
+            !again.has_changes(),
+            "{}: {:?}",
+            edit.what,
+            again.objects.iter().filter(|one| one.step != Step::Unchanged).collect::<Vec<_>>()
+        );
+    }
+
+    // Whoever drifted is named with the field.
+    world.patch_as("hpa", &deployment_id(HELM), json!({"spec": {"replicas": 5}})).await;
+    let plan = world.plan().await;
+    let change = &plan.objects.iter().find(|one| one.step == Step::Configure).unwrap().changes[0];
+    assert_eq!(
+        (change.path.as_str(), change.from.clone(), change.to.clone()),
+        ("spec.replicas", Some(json!(5)), Some(json!(1)))
+    );
+    assert_eq!(change.owner.as_ref().map(|owner| owner.manager.as_str()), Some("hpa"));
+    world.ready().await;
+
+    // Deleted objects come back.
+    for id in [
+        deployment_id(HELM),
+        id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "buckets.source.toolkit.fluxcd.io"),
+    ] {
+        let live = world.cluster.read(&id).await.unwrap().unwrap();
+        world.cluster.delete_exactly(&live, flux_operator::cluster::requests::Propagation::Background).await.unwrap();
+        crate::support::eventually("the object to go", std::time::Duration::from_secs(10), || async {
+            world.cluster.read(&id).await.unwrap().is_none().then_some(())
+        })
+        .await
+        .unwrap();
+        let outcome = world.ready().await;
+        assert_eq!(
+            outcome.changes.iter().map(|change| change.object.to_string()).collect::<Vec<_>>(),
+            [id.to_string()]
+        );
+        assert!(world.cluster.read(&id).await.unwrap().is_some());
+    }
+
+    // The sync is ours as everything else.
+    let sync = id("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE);
+    world.patch_as("kubectl-patch", &sync, json!({"spec": {"suspend": true}})).await;
+    world.ready().await;
+    assert_eq!(world.cluster.read(&sync).await.unwrap().unwrap()["spec"].get("suspend"), None);
+}
+
+async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut wanted = spec("2.9.x");
+    wanted["wait"] = json!(false);
+    let instance = world.instance(wanted).await;
+    let built = flux_operator::build::build(&instance, &world.distribution, &Default::default()).unwrap();
+    // What `kubectl apply`, helm and `flux install` leave behind: every object by one of them, in turn, without our labels.
+    for (number, object) in built.objects.iter().enumerate() {
+        let mut object = object.clone();
+        for map in ["labels", "annotations"] {
+            if let Some(map) = object["metadata"][map].as_object_mut() {
+                map.retain(|key, _| {
+                    !key.starts_with("fluxcd.controlplane.io/") && !key.starts_with("kustomize.toolkit.fluxcd.io/")
+                });
+            }
+        }
+        object["metadata"]["labels"]["left-by"] = "old-tool".into();
+        match number % 3 {
+            0 => {
+                object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = "{}".into();
+                if world.cluster.create(&object, "kubectl-client-side-apply").await.unwrap().is_none() {
+                    world.apply_as("kubectl", object).await;
+                }
+            }
+            1 => {
+                object["metadata"]["annotations"]["meta.helm.sh/release-name"] = "flux".into();
+                if world.cluster.create(&object, "helm").await.unwrap().is_none() {
+                    world.apply_as("flux", object).await;
+                }
+            }
+            _ => {
+                object["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"] = NAMESPACE.into();
+                world.apply_as("kustomize-controller", object).await;
+            }
+        }
+    }
+    let outcome = world.ready().await;
+    assert_eq!(outcome.changes.len(), built.objects.len(), "every object is configured");
+    for object in &built.objects {
+        let id = flux_operator::cluster::object::ResourceId::of(object);
+        let live = world.cluster.read(&id).await.unwrap().unwrap();
+        assert_eq!(managers(&live), ours(), "{id}");
+        let left = live["metadata"]["labels"].get("left-by");
+        assert_eq!(left, None, "{id}");
+        let text = live["metadata"]["annotations"].to_string() + &live["metadata"]["labels"].to_string();
+        assert!(
+            !text.contains("meta.helm.sh")
+                && !text.contains("last-applied")
+                && !text.contains("kustomize.toolkit.fluxcd.io/name"),
+            "{id}: {text}"
+        );
+    }
+    assert!(!world.plan().await.has_changes());
+}

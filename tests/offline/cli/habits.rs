@@ -1,0 +1,127 @@
+//! What holds for every command: walked from the help itself, so that a new command is covered by being there.
+
+use std::process::Command;
+
+use crate::cli::support::{command, run};
+
+/// Every visible command as its words, leaves and groups, with its long help.
+fn commands() -> Vec<(Vec<String>, String)> {
+    fn walk(path: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
+        let mut arguments: Vec<&str> = path.iter().map(String::as_str).collect();
+        arguments.push("--help");
+        let help = run(&arguments).exits(0).stdout;
+        for name in subcommands(&help) {
+            let mut next = path.clone();
+            next.push(name);
+            walk(next, found);
+        }
+        found.push((path, help));
+    }
+    let mut found = Vec::new();
+    walk(Vec::new(), &mut found);
+    assert!(found.len() > 1, "the walk found only {found:?}");
+    found
+}
+
+fn subcommands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    list.filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+fn is_leaf(help: &str) -> bool {
+    subcommands(help).is_empty()
+}
+
+/// The runnable lines of a leaf's "Examples:" section.
+fn examples(help: &str) -> Vec<String> {
+    let section = help.lines().skip_while(|l| l.trim() != "Examples:").skip(1);
+    let lines = section.map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    // A line that ends in a backslash goes on in the next one.
+    lines.fold(Vec::new(), |mut all: Vec<String>, line| {
+        match all.last_mut().filter(|last| last.ends_with('\\')) {
+            Some(last) => {
+                last.pop();
+                last.push_str(line);
+            }
+            None => all.push(line.to_owned()),
+        }
+        all
+    })
+}
+
+#[test]
+fn help_fits_80_columns() {
+    for (path, help) in commands() {
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{path:?} has a line of {}: {line}", line.chars().count());
+        }
+    }
+}
+
+#[test]
+fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    std::os::unix::fs::symlink(binary, folder.path().join("flux-operator")).expect("linked");
+    let path_variable = format!("{}:/usr/bin:/bin", folder.path().display());
+    for (path, help) in commands().into_iter().filter(|(_, help)| is_leaf(help)) {
+        let examples = examples(&help);
+        assert!(!examples.is_empty(), "{path:?} has no examples");
+        for example in examples {
+            assert!(example.contains("flux-operator"), "{path:?}: not a command line of ours: {example}");
+            let script = format!("set -o pipefail; cd {}; {example}", folder.path().display());
+            let mut shell = Command::new("timeout");
+            shell.args(["20", "bash", "-c", &script]).env_clear().env("PATH", &path_variable);
+            shell.env("HOME", folder.path()).env("KUBECONFIG", folder.path().join("none"));
+            shell
+                .env("GIT_TOKEN", "x")
+                .env("TOKEN", "x")
+                .env("ENTERPRISE_TOKEN", "x")
+                .stdin(std::process::Stdio::null());
+            let output = shell.output().expect("bash runs");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            // Without a cluster and without the files it names an example may fail, but never for its own wording.
+            let code = output.status.code().expect("an exit code");
+            assert!(code != 124, "{path:?}: the example does not end: {example}");
+            let wording = stderr.contains("unexpected argument")
+                || stderr.contains("unrecognized subcommand")
+                || stderr.contains("required arguments were not provided")
+                || stderr.contains("invalid value")
+                || stderr.contains("cannot be used with");
+            assert!(!wording, "{path:?}: {example}\n{stderr}");
+        }
+    }
+}
+
+#[test]
+fn every_flag_is_offered_by_completion() {
+    for (path, help) in commands() {
+        let mut words: Vec<&str> = vec!["flux-operator"];
+        words.extend(path.iter().map(String::as_str));
+        words.push("--");
+        let index = (words.len() - 1).to_string();
+        let mut arguments = vec!["--"];
+        arguments.extend(&words);
+        let mut completer = command(&arguments);
+        completer.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", &index).env("_CLAP_COMPLETE_COMP_TYPE", "9");
+        completer.env("_CLAP_COMPLETE_SPACE", "true").env("_CLAP_IFS", "\n");
+        let output = completer.output().expect("the binary runs");
+        let offered = String::from_utf8_lossy(&output.stdout).into_owned();
+        for line in help.lines().filter(|l| l.starts_with("  ") && l.trim_start().starts_with('-')) {
+            let Some(flag) = line.split([' ', ',', '=', '[', '.']).find(|w| w.starts_with("--")) else { continue };
+            assert!(offered.lines().any(|o| o.split(':').next() == Some(flag)), "{path:?}: {flag} not in:\n{offered}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let script = format!("set -o pipefail; {binary} completion bash | head -1; echo rc ${{PIPESTATUS[0]}}");
+    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

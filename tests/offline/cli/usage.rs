@@ -1,0 +1,48 @@
+//! Typos, help, version, plugins.
+
+use crate::cli::support::{command, run};
+
+#[test]
+fn a_mistyped_command_gets_a_suggestion_and_exit_2() {
+    run(&["completio", "bash"]).exits(2).stderr_has("a similar subcommand exists: 'completion'");
+}
+
+#[test]
+fn a_mistyped_flag_gets_a_suggestion_and_exit_2() {
+    run(&["completion", "--namspace", "x", "bash"]).exits(2).stderr_has("'--namespace'");
+}
+
+#[test]
+fn an_unknown_shell_lists_the_known_ones() {
+    run(&["completion", "basj"]).exits(2).stderr_has("'bash'");
+}
+
+#[test]
+fn a_usage_error_is_json_when_json_is_asked_for() {
+    let run = run(&["completio", "-o", "json"]).exits(2);
+    let error: serde_json::Value = serde_json::from_str(&run.stderr).expect("one JSON object");
+    assert_eq!(error["category"], "Usage");
+    assert_eq!(error["code"], 2);
+}
+
+#[test]
+fn version_and_help_go_to_stdout() {
+    let version = run(&["--version"]).exits(0);
+    assert_eq!(version.stdout, format!("flux-operator {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(run(&["--help"]).exits(0).stdout.contains("Usage: flux-operator"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_unknown_word_runs_the_plugin_of_that_name() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let plugin = folder.path().join("flux-operator-hello");
+    std::fs::write(&plugin, "#!/bin/sh\necho \"hello $1\"; exit 4\n").expect("written");
+    std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let output =
+        command(&["hello", "world"]).env("PATH", format!("{}:/bin:/usr/bin", folder.path().display())).output();
+    let output = output.expect("runs");
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(output.stdout, b"hello world\n");
+}

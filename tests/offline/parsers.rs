@@ -1,0 +1,209 @@
+//! Every parser of text from outside takes any text: it reads it or refuses it, quickly, and never panics.
+//!
+//! The texts are real ones with random damage, which goes deeper than random text. `fuzz/` does the same for longer.
+
+use std::time::{Duration, Instant};
+
+use flux_operator::api::manifest::{self, NamespaceChoice};
+use flux_operator::distribution::check_notation;
+use flux_operator::format::go_duration;
+use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
+use flux_operator::format::yaml;
+use flux_operator::kustomize::{Patch, ResourceList, Selector, apply_patches};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Words that mean something to one of the parsers.
+const WORDS: &[&str] = &[
+    "\n",
+    "\n  ",
+    "\n- ",
+    ": ",
+    "- ",
+    "#",
+    "---\n",
+    "...\n",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!str ",
+    "|\n",
+    ">-\n",
+    "'",
+    "\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\t",
+    "\r\n",
+    "\u{feff}",
+    "\0",
+    "null",
+    "~",
+    "on",
+    "0644",
+    "1e999",
+    ".nan",
+    "-0.0",
+    "99999999999999999999",
+    "ä",
+    "\u{2028}",
+    "spec",
+    "sync",
+    "op: remove",
+    "path: /",
+    "/-",
+    "/0",
+    "~1",
+    "$patch: delete",
+    "$patch: replace",
+    "name: flux",
+    ">=",
+    "<",
+    "||",
+    " - ",
+    "~",
+    "^",
+    "!=",
+    "x",
+    "*",
+    "-rc.1",
+    "+b",
+    "v",
+    "ns",
+    "h",
+    "1.5",
+    "-",
+    "@",
+    "(",
+    ")",
+    "..",
+    "string",
+    "?",
+];
+
+/// One change to a text: at a place (in thousandths of its length), cut some characters, put in a word.
+type Damage = (u16, u8, proptest::sample::Index);
+
+fn damage() -> impl Strategy<Value = Vec<Damage>> {
+    proptest::collection::vec((0..1000u16, 0..12u8, any::<proptest::sample::Index>()), 0..6)
+}
+
+fn damaged(seed: &str, damage: &[Damage]) -> String {
+    let mut text: Vec<char> = seed.chars().collect();
+    for (place, cut, word) in damage {
+        let from = text.len() * usize::from(*place) / 1000;
+        let to = (from + usize::from(*cut)).min(text.len());
+        text.splice(from..to, word.get(WORDS).chars());
+    }
+    text.into_iter().collect()
+}
+
+fn quick<T>(text: &str, parse: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = parse();
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?} for {text:?}", start.elapsed());
+    result
+}
+
+const MANIFESTS: [&str; 4] = [
+    include_str!("../../examples/flux.yaml"),
+    include_str!("../../examples/git-sync.yaml"),
+    include_str!("../../examples/sharding.yaml"),
+    include_str!("../../examples/patches.yaml"),
+];
+const RANGES: [&str; 8] =
+    ["2.x", ">=2.8.0 <2.10.0", "1.2 - 3.4.5 || ~2.7.1, !=2.9", "^0.0.3", "v2.3.0-rc.1+x", "*", "=> 2", ">2.7 || <=2"];
+const DURATIONS: [&str; 5] = ["1h30m", "-1.5h", "300µs", "2562047h47m16.854775807s", ".5s"];
+const PATCHES: [&str; 4] = [
+    "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --x\n- {op: test, path: /metadata/name, value: a}\n",
+    "[{\"op\": \"move\", \"from\": \"/metadata/labels/x\", \"path\": \"/metadata/labels/~1y\"}]",
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      containers:\n      - {name: m, ports: [{containerPort: 80}]}\n",
+    "$patch: delete\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n",
+];
+const NOTATIONS: [&str; 3] = [
+    include_str!("../../src/distribution/notation/common.notation"),
+    include_str!("../../src/distribution/notation/source-extensions.notation"),
+    include_str!("../../src/distribution/notation/helm.notation"),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn yaml_that_is_read_is_written_and_read_back(seed in 0..MANIFESTS.len(), damage in damage()) {
+        let text = damaged(MANIFESTS[seed], &damage);
+        let positions = quick(&text, || yaml::parse_positions(&text));
+        if let Ok(documents) = quick(&text, || yaml::parse_documents(&text)) {
+            prop_assert_eq!(documents.len(), positions.len(), "{:?}", text);
+            let written = yaml::document_stream(&documents).unwrap();
+            prop_assert_eq!(yaml::parse_documents(&written).unwrap(), documents, "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_manifest_that_is_accepted_is_accepted_again_unchanged(seed in 0..MANIFESTS.len(), damage in damage()) {
+        let text = damaged(MANIFESTS[seed], &damage);
+        match quick(&text, || manifest::read(&text, &NamespaceChoice::default())) {
+            Ok(read) => {
+                let written = yaml::to_string(&read.instance).unwrap();
+                let again = manifest::read(&written, &NamespaceChoice::default());
+                prop_assert_eq!(again.unwrap().instance.spec, read.instance.spec, "{:?}", text);
+            }
+            Err(error) => {
+                prop_assert!(!error.to_string().is_empty());
+                for problem in error.problems() {
+                    prop_assert!(problem.location.is_some(), "{}", problem);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_is_parsed_or_refused_and_a_version_matches_itself(seed in 0..RANGES.len(), damage in damage()) {
+        let text = damaged(RANGES[seed], &damage);
+        let range = quick(&text, || text.parse::<VersionRange>());
+        if let (Ok(range), Some(version)) = (range, parse_version_lenient(&text)) {
+            // `2.7` is a version and the range of all its patches; both hold 2.7.0.
+            prop_assert!(range.matches(&version), "{:?} does not match itself", text);
+        }
+    }
+
+    #[test]
+    fn a_duration_means_the_same_when_it_is_printed(seed in 0..DURATIONS.len(), damage in damage()) {
+        let text = damaged(DURATIONS[seed], &damage);
+        if let Ok(duration) = quick(&text, || go_duration::parse(&text)) {
+            prop_assert_eq!(go_duration::parse(&go_duration::format(duration)), Ok(duration), "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_patch_is_applied_or_refused(seed in 0..PATCHES.len(), damage in damage(), has_target in any::<bool>()) {
+        let text = damaged(PATCHES[seed], &damage);
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "labels": {"x": "y"}},
+            "spec": {"template": {"spec": {"containers": [{"name": "m", "args": ["1"], "ports": [{"containerPort": 80}]}]}}},
+        });
+        let mut list = ResourceList::from_objects([deployment]).unwrap();
+        let target = has_target.then(|| Selector { kind: "Deployment".into(), ..Selector::default() });
+        let patch = Patch { target, patch: text.clone() };
+        if let Err(error) = quick(&text, || apply_patches(&mut list, &[patch])) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
+
+proptest! {
+    // Each case leaks its text: the notation is embedded, and borrowed for ever.
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_notation_is_read_or_refused_with_its_place(seed in 0..NOTATIONS.len(), damage in damage()) {
+        let text: &'static str = damaged(NOTATIONS[seed], &damage).leak();
+        if let Err(error) = quick(text, || check_notation(text)) {
+            prop_assert!(error.line >= 1 && error.column >= 1, "{}", error);
+        }
+    }
+}

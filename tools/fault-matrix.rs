@@ -1,0 +1,67 @@
+//! Every request of an installation's life, failed in every way a request can fail; then processes killed at 50 moments.
+//!
+//! `cargo build && cargo run --example fault-matrix` (or both with `--release`) prints a table and what went wrong, and
+//! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. The tests under
+//! `tests/control_plane/faults` do the same with one fault for each request.
+
+// Shared with the tests, which use other parts.
+#[path = "../tests/control_plane/faults/matrix.rs"]
+#[allow(dead_code)]
+mod matrix;
+#[path = "../tests/control_plane/faults/processes.rs"]
+#[allow(dead_code)]
+mod processes;
+#[path = "../tests/control_plane/faults/site.rs"]
+#[allow(dead_code)]
+mod site;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::process::ExitCode;
+
+use matrix::{Extent, Kind, Phase};
+use support::Fallible;
+
+const MOMENTS: usize = 50;
+const WORKERS: usize = 3;
+
+#[tokio::main]
+async fn main() -> Fallible<ExitCode> {
+    if let Some(reason) = support::programs::unavailable_because() {
+        eprintln!("error: cannot start a control plane: it {reason}");
+        return Ok(ExitCode::FAILURE);
+    }
+    let progress: fn(&str) =
+        if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
+    let report = matrix::run(Extent::Full, WORKERS, progress).await?;
+    println!("requests failed; in brackets how many of these the same run got over, the others the next one");
+    print!("{:<18}", "");
+    Phase::ALL.iter().for_each(|phase| print!("{:>16}", format!("{phase:?}")));
+    println!();
+    for kind in Kind::ALL {
+        print!("{:<18}", format!("{kind:?}"));
+        for phase in Phase::ALL {
+            let (met, at_once) = report.met.get(&(phase, kind)).copied().unwrap_or_default();
+            print!("{:>16}", format!("{met} ({at_once})"));
+        }
+        println!();
+    }
+    let met: usize = report.met.values().map(|(met, _)| met).sum();
+    println!(
+        "{met} faults met, {} requests did not come again, {} failures",
+        report.unmet.len(),
+        report.failures.len()
+    );
+    report.unmet.iter().for_each(|unmet| println!("not met: {unmet}"));
+    report.failures.iter().for_each(|failure| println!("\n{failure}"));
+
+    // This program lies beside the examples, the binary one folder up.
+    let own = std::env::current_exe()?;
+    let binary = own.ancestors().nth(2).map(|folder| folder.join("flux-operator")).filter(|file| file.is_file());
+    let Some(binary) = binary else { return Err("build the binary first: cargo build".into()) };
+    let failures = processes::killed(&binary, MOMENTS, 7, WORKERS, progress).await?;
+    println!("killed at {MOMENTS} moments: {} failures", failures.len());
+    failures.iter().for_each(|failure| println!("\n{failure}"));
+    let clean = report.failures.is_empty() && report.unmet.is_empty() && failures.is_empty();
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
