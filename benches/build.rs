@@ -1,6 +1,14 @@
 //! How long a build takes without starting a process: `cargo bench --bench build`.
 //!
 //! `benches/compare.sh` measures the whole command and compares it with others.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
 
 use divan::Bencher;
 use flux_operator::api::FluxInstance;

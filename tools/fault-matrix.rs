@@ -3,16 +3,24 @@
 //! `cargo build && cargo run --example fault-matrix` (or both with `--release`) prints a table and what went wrong, and
 //! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. The tests under
 //! `tests/control_plane/faults` do the same with one fault for each request.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
 
 // Shared with the tests, which use other parts.
 #[path = "../tests/control_plane/faults/matrix.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod matrix;
 #[path = "../tests/control_plane/faults/processes.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod processes;
 #[path = "../tests/control_plane/faults/site.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -3,6 +3,14 @@
 //! `cargo run --example local-cluster` shows what it starts, prints the `KUBECONFIG` line to paste into another
 //! terminal, and stays until Ctrl-C. API server, scheduler and controllers are real; pods are simulated: they
 //! become Ready and run nothing. The first start builds the servers with Go, which takes minutes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

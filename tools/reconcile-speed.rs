@@ -4,9 +4,17 @@
 //! the same proxy; then on loopback. Ratios count, not times: both sides meet the same API server on the same machine.
 //! Prints and never fails on a time. `-- --timeline` shows every
 //! request of one install and one steady run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
 
 #[path = "../tests/control_plane/faults/site.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -8,6 +8,14 @@
 //! until there are SIZE Flux objects, and prints wall time (median of RUNS, 11 by default), CPU time, peak memory and
 //! requests per command, at each SIZE (2000 and 10000; 0 for none). It never fails on a
 //! figure. `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -175,7 +183,6 @@ impl Bench {
         let text = String::from_utf8(output.stdout)?;
         let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match numbers[..] {
-            #[allow(clippy::cast_possible_truncation)]
             [wall, cpu, kibibytes, code] => Ok(Once {
                 milliseconds: wall / 1000.0,
                 cpu: cpu / 1000.0,

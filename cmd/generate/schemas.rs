@@ -16,7 +16,7 @@ use crate::shell::CliError;
 
 /// How a list of rows is printed.
 #[derive(JsonSchema)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only its schema is asked for")]
 struct List<T> {
     /// Name of the list.
     kind: String,

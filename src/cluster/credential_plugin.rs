@@ -99,13 +99,13 @@ pub(super) struct PluginToken {
 }
 
 impl PluginToken {
-    pub fn new(plugin: ExecConfig, credentials: &PluginCredentials) -> Result<Self, Reason> {
+    pub(crate) fn new(plugin: ExecConfig, credentials: &PluginCredentials) -> Result<Self, Reason> {
         let current = Mutex::new(Some(header(&plugin, credentials)?));
         Ok(PluginToken { plugin, current })
     }
 
     /// The `Authorization` header to send now.
-    pub async fn header(&self) -> Result<HeaderValue, BoxError> {
+    pub(crate) async fn header(&self) -> Result<HeaderValue, BoxError> {
         let mut current = self.current.lock().await;
         let still_good = |until: &Option<Timestamp>| until.is_none_or(|t| Timestamp::now() + EXPIRY_MARGIN < t);
         if let Some((value, until)) = current.as_ref()
@@ -120,7 +120,7 @@ impl PluginToken {
     }
 
     /// The server refused the token: the next call fetches a new one.
-    pub async fn forget(&self) {
+    pub(crate) async fn forget(&self) {
         *self.current.lock().await = None;
     }
 }

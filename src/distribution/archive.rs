@@ -32,7 +32,7 @@ enum Files {
 }
 
 impl Archive {
-    pub fn open(path: &Path) -> Result<Self, DistributionError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, DistributionError> {
         let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
         let metadata = std::fs::metadata(path).map_err(unreadable)?;
         let files = if metadata.is_dir() {
@@ -50,16 +50,16 @@ impl Archive {
         Ok(archive)
     }
 
-    pub fn versions(&self) -> &[FluxVersion] {
+    pub(crate) fn versions(&self) -> &[FluxVersion] {
         &self.versions
     }
 
-    pub fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<&Vec<ImageDigest>> {
+    pub(crate) fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<&Vec<ImageDigest>> {
         self.digests.get(&(version.name.clone(), variant.as_str()))
     }
 
     /// Returns the documents of `flux/VERSION/NAME.yaml`; None when there is no such file.
-    pub fn manifests(&self, version: &FluxVersion, name: &str) -> Result<Option<Vec<Value>>, DistributionError> {
+    pub(crate) fn manifests(&self, version: &FluxVersion, name: &str) -> Result<Option<Vec<Value>>, DistributionError> {
         let relative = format!("flux/{}/{name}.yaml", version.name);
         let Some(text) = self.text(&relative)? else { return Ok(None) };
         let documents = yaml::parse_documents(&text).map_err(|error| self.content(&relative, &error.to_string()))?;
@@ -70,7 +70,7 @@ impl Archive {
         Ok(Some(documents))
     }
 
-    pub fn has_manifests(&self, version: &FluxVersion, name: &str) -> bool {
+    pub(crate) fn has_manifests(&self, version: &FluxVersion, name: &str) -> bool {
         let relative = format!("flux/{}/{name}.yaml", version.name);
         match &self.files {
             Files::Directory(root) => root.join(relative).is_file(),

@@ -23,7 +23,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub fn error(self, message: impl Into<String>) -> NotationError {
+    pub(crate) fn error(self, message: impl Into<String>) -> NotationError {
         NotationError { file: self.file, line: self.line, column: self.column, message: message.into() }
     }
 }
@@ -38,7 +38,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub fn position(&self, offset: usize) -> Position {
+    pub(crate) fn position(&self, offset: usize) -> Position {
         Position { file: self.file, line: self.number, column: self.depth * INDENT + offset + 1 }
     }
 }
@@ -90,7 +90,7 @@ pub(super) struct Word {
 
 impl Word {
     /// Splits `text@gate`.
-    pub fn split_gate(self) -> Result<(&'static str, Gate<'static>), NotationError> {
+    pub(crate) fn split_gate(self) -> Result<(&'static str, Gate<'static>), NotationError> {
         match self.text.rsplit_once('@') {
             None => Ok((self.text, Gate::EVERYWHERE)),
             Some((text, gate)) => Gate::parse(gate).map(|gate| (text, gate)).map_err(|message| {
@@ -101,7 +101,7 @@ impl Word {
     }
 
     /// As [`Word::split_gate`], but in `oneof=` the gates belong to the single values.
-    pub fn split_gate_keeping_values(self) -> Result<(&'static str, Gate<'static>), NotationError> {
+    pub(crate) fn split_gate_keeping_values(self) -> Result<(&'static str, Gate<'static>), NotationError> {
         if self.text.starts_with("oneof=") { Ok((self.text, Gate::EVERYWHERE)) } else { self.split_gate() }
     }
 }
@@ -115,7 +115,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub fn new(line: &Line) -> Result<Self, NotationError> {
+    pub(crate) fn new(line: &Line) -> Result<Self, NotationError> {
         // A regular expression is the whole remainder of its line and may contain anything.
         if line.depth == 0 && line.text.starts_with("pattern ") {
             return Ok(Self { rest: line.text, at: line.position(0), gate: None, description: None });
@@ -134,11 +134,11 @@ impl Words {
         Ok(Self { rest: head, at: line.position(0), gate, description })
     }
 
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.at
     }
 
-    pub fn take(&mut self) -> Option<Word> {
+    pub(crate) fn take(&mut self) -> Option<Word> {
         let trimmed = self.rest.trim_start();
         self.at.column += self.rest.len() - trimmed.len();
         if trimmed.is_empty() {
@@ -152,25 +152,25 @@ impl Words {
         Some(word)
     }
 
-    pub fn next(&mut self, what: &str) -> Result<Word, NotationError> {
+    pub(crate) fn next(&mut self, what: &str) -> Result<Word, NotationError> {
         self.take().ok_or_else(|| self.at.error(format!("the line ends where {what} is expected")))
     }
 
-    pub fn remainder(&mut self, what: &str) -> Result<&'static str, NotationError> {
+    pub(crate) fn remainder(&mut self, what: &str) -> Result<&'static str, NotationError> {
         match std::mem::take(&mut self.rest) {
             "" => Err(self.at.error(format!("the line ends where {what} is expected"))),
             text => Ok(text),
         }
     }
 
-    pub fn gate(&mut self) -> Result<Gate<'static>, NotationError> {
+    pub(crate) fn gate(&mut self) -> Result<Gate<'static>, NotationError> {
         match self.gate.take() {
             None => Ok(Gate::EVERYWHERE),
             Some(word) => Gate::parse(word.text).map_err(|message| word.position.error(message)),
         }
     }
 
-    pub fn end(mut self) -> Result<(), NotationError> {
+    pub(crate) fn end(mut self) -> Result<(), NotationError> {
         if let Some(word) = self.take() {
             return Err(word.position.error(format!("unexpected `{}`", word.text)));
         }

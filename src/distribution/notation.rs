@@ -116,7 +116,7 @@ pub(super) struct Rule {
 
 impl Notation {
     /// Reads files in order; a name must be defined before the line that uses it.
-    pub fn parse(files: &[(&'static str, &'static str)]) -> Result<Self, NotationError> {
+    pub(crate) fn parse(files: &[(&'static str, &'static str)]) -> Result<Self, NotationError> {
         let mut notation = Self::default();
         for (file, text) in files {
             notation.read(&lines(file, text)?)?;
@@ -126,12 +126,12 @@ impl Notation {
     }
 
     /// The definition of a type; every [`Base::Named`] has one.
-    pub fn named(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Field> {
         self.types.get(name)
     }
 
     /// A set of printer columns; every set that an API version names exists.
-    pub fn columns(&self, name: &str) -> &[Column] {
+    pub(crate) fn columns(&self, name: &str) -> &[Column] {
         self.columns.get(name).map_or(&[], Vec::as_slice)
     }
 

@@ -36,14 +36,14 @@ const FIRST: Triple = (0, 0, 0);
 const LAST: Triple = (u64::MAX, u64::MAX, u64::MAX);
 
 impl<'t> Gate<'t> {
-    pub const EVERYWHERE: Gate<'static> = Gate(Vec::new());
+    pub(crate) const EVERYWHERE: Gate<'static> = Gate(Vec::new());
 
     /// Reads a gate without its brackets. The error is what is wrong with it, to be shown with the line.
-    pub fn parse(text: &'t str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &'t str) -> Result<Self, String> {
         text.split(',').map(|alternative| Alternative::parse(alternative.trim())).collect::<Result<_, _>>().map(Gate)
     }
 
-    pub fn holds(&self, place: Place<'_>) -> bool {
+    pub(crate) fn holds(&self, place: Place<'_>) -> bool {
         if self.0.is_empty() {
             return true;
         }
@@ -56,7 +56,7 @@ impl<'t> Gate<'t> {
     }
 
     /// The API versions the gate names, for the check that each exists.
-    pub fn apis(&self) -> impl Iterator<Item = &'t str> {
+    pub(crate) fn apis(&self) -> impl Iterator<Item = &'t str> {
         self.0.iter().flat_map(|alternative| alternative.apis.iter().copied())
     }
 }

@@ -64,7 +64,6 @@ impl Row for StatsRow {
 pub fn size_text(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     // Sizes of stored artifacts stay far below 2^53, where a float is exact.
-    #[allow(clippy::cast_precision_loss)]
     let mut value = bytes as f64;
     let mut unit = 0;
     while value >= 1024.0 && unit + 1 < units.len() {

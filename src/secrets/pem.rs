@@ -42,7 +42,7 @@ pub(super) struct PrivateKey {
 }
 
 impl PrivateKey {
-    pub fn is_rsa(&self) -> bool {
+    pub(crate) fn is_rsa(&self) -> bool {
         self.rsa
     }
 }
@@ -104,13 +104,13 @@ fn is_sequence(der: &[u8]) -> bool {
 /// Throw-away keys for tests, made with OpenSSL; they open nothing.
 #[cfg(test)]
 pub(super) mod samples {
-    pub const RSA_PKCS1: &str = include_str!("samples/rsa-pkcs1.pem");
-    pub const RSA_PKCS8: &str = include_str!("samples/rsa-pkcs8.pem");
-    pub const ED25519_PKCS8: &str = include_str!("samples/ed25519-pkcs8.pem");
-    pub const RSA_ENCRYPTED_OLD: &str = include_str!("samples/rsa-encrypted-old.pem");
-    pub const RSA_ENCRYPTED_PKCS8: &str = include_str!("samples/rsa-encrypted-pkcs8.pem");
-    pub const RSA_PUBLIC: &str = include_str!("samples/rsa.pub");
-    pub const CERTIFICATE_LIKE: &str = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    pub(crate) const RSA_PKCS1: &str = include_str!("samples/rsa-pkcs1.pem");
+    pub(crate) const RSA_PKCS8: &str = include_str!("samples/rsa-pkcs8.pem");
+    pub(crate) const ED25519_PKCS8: &str = include_str!("samples/ed25519-pkcs8.pem");
+    pub(crate) const RSA_ENCRYPTED_OLD: &str = include_str!("samples/rsa-encrypted-old.pem");
+    pub(crate) const RSA_ENCRYPTED_PKCS8: &str = include_str!("samples/rsa-encrypted-pkcs8.pem");
+    pub(crate) const RSA_PUBLIC: &str = include_str!("samples/rsa.pub");
+    pub(crate) const CERTIFICATE_LIKE: &str = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 mod interrupts;
 // The example `fault-matrix` uses the rest.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod matrix;
 mod processes;
 mod requests;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
 
 use crate::support::ClusterTest;

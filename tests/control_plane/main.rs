@@ -1,5 +1,13 @@
 //! Tests against a real control plane: etcd, API server, controller manager, scheduler and simulated kubelets;
 //! `tests/support/mod.rs` says how to add one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a failed test panics"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,13 @@
 //! Tests against the real Flux controllers on a real control plane: sources and Kustomizations that are really ready,
 //! failing and suspended, and what the binary says and does about them; `tests/support/mod.rs` says how to add one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a failed test panics"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

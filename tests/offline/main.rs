@@ -1,4 +1,12 @@
 //! Tests that need neither a cluster nor a network: of the library's pure rooms, and of the built binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a failed test panics"
+)]
 
 mod cli;
 mod distribution;

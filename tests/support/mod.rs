@@ -30,7 +30,7 @@
 //! wrote last is printed then.
 
 // Every test binary, example and benchmark includes this module whole and uses a part of it.
-#![allow(dead_code, unused_imports)]
+#![allow(dead_code, unused_imports, reason = "every test binary uses other parts of it")]
 
 pub mod audit;
 pub mod certificates;

@@ -1,7 +1,7 @@
 //! What a run of the built binary came to, and what tests ask of it.
 
 // Each test binary uses what it needs.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "every test binary uses other parts of it")]
 
 use std::process::Output;
 

@@ -116,15 +116,27 @@ impl Positions {
 }
 
 /// Whether the value parser takes a document that is this scalar as empty.
+///
+/// It takes `!null` and `!<tag:yaml.org,2002:!null>` for `!!null`, and so with the other types it knows: only a tag of the
+/// application leaves an empty text empty.
 fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
-    if let Some(core) = tag.and_then(Tag::core_suffix) {
-        return core == "null";
+    const TYPES: &[&str] = &["bool", "int", "float", "str", "seq", "map", "binary"];
+    let is_nullish =
+        style == ScalarStyle::Plain && (text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null"));
+    let Some(tag) = tag else { return is_nullish };
+    let written = tag.to_string();
+    let known = match (tag.core_suffix(), written.strip_prefix("tag:yaml.org,2002:")) {
+        (Some(core), _) => Some(core),
+        (None, Some(name)) => Some(name.strip_prefix('!').unwrap_or(name)),
+        // `!` and `!!` alone make text of whatever follows, so the empty name is a known one.
+        (None, None) => written.strip_prefix("!!").or(written.strip_prefix('!')),
+    };
+    match known {
+        Some("null") => true,
+        Some("") => false,
+        Some(name) => is_nullish && !TYPES.contains(&name),
+        None => is_nullish,
     }
-    // These make the text a string or bytes; a tag of the application changes nothing.
-    let is_typed =
-        tag.is_some_and(|tag| matches!(tag.parts(), ("", "!") | ("!", "")) || tag.suffix().ends_with("binary"));
-    let is_nullish = text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null");
-    style == ScalarStyle::Plain && is_nullish && !is_typed
 }
 
 /// A container whose end has not been read yet.

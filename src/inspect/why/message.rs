@@ -37,12 +37,12 @@ const REFUSALS: &[Row] = &[
 ];
 
 /// What refused an object, if the text says so.
-pub fn refusal(text: &str) -> Option<(Reason, &'static str)> {
+pub(crate) fn refusal(text: &str) -> Option<(Reason, &'static str)> {
     find(REFUSALS, text)
 }
 
 /// Why a build of an instance failed.
-pub fn build_failure(text: &str) -> (Reason, &'static str) {
+pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
     const BUILD: &[Row] = &[
         // Ours name the field first, whatever the patch itself says.
         ("spec.kustomize", Reason::PatchFailed, "a patch of the instance cannot be applied"),
@@ -59,7 +59,7 @@ pub fn build_failure(text: &str) -> (Reason, &'static str) {
 }
 
 /// Why content could not be fetched: Git, OCI, Helm and buckets report in the words of their libraries.
-pub fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
+pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
     const SOURCES: &[Row] = &[
         ("knownhosts:", Reason::HostKeyWrong, "the server's host key is not the one in known_hosts"),
         ("known_hosts", Reason::HostKeyWrong, "known_hosts lacks the server's host key"),
@@ -110,7 +110,7 @@ pub fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
 }
 
 /// Why an image cannot be pulled, when the registry said that credentials are the matter.
-pub fn wants_credentials(text: &str) -> bool {
+pub(crate) fn wants_credentials(text: &str) -> bool {
     let text = text.to_lowercase();
     ["unauthorized", "authentication required", "401", "403", "forbidden", "denied", "no basic auth credentials"]
         .iter()
@@ -118,7 +118,7 @@ pub fn wants_credentials(text: &str) -> bool {
 }
 
 /// The word that follows a phrase, up to a comma, blank, quote or colon.
-pub fn after<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
+pub(crate) fn after<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(phrase)?;
     let rest = rest.trim_start_matches(['"', '\'', '`']);
     rest.split([',', ' ', '"', '\'', '`', ':']).next().filter(|word| !word.is_empty())
