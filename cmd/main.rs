@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 mod apply;
 mod build;
@@ -47,15 +47,29 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let structured = shell::wants_structured_errors(&arguments);
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli.disentangled(),
+    let parsed = Cli::command().try_get_matches_from(&arguments).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+        Ok((cli.disentangled(), command_words(&matches)))
+    });
+    let (cli, words) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return shell::usage::report(error, &arguments, structured).into(),
     };
-    let shell = Shell::new(&cli.global, structured);
+    let shell = Shell::new(&cli.global, structured, words);
     match dispatch(cli, &shell) {
         Ok(exit) => exit.into(),
         Err(error) => shell.report(&error).into(),
     }
+}
+
+/// `get instance`: the command without its arguments.
+fn command_words(mut matches: &ArgMatches) -> String {
+    let mut words = vec![];
+    while let Some((word, below)) = matches.subcommand() {
+        words.push(word);
+        matches = below;
+    }
+    words.join(" ")
 }
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {

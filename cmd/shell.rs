@@ -26,6 +26,8 @@ pub use interrupt::{Interruption, interrupted};
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {
     global: GlobalArgs,
+    /// `get instance`: what was asked for, without arguments.
+    command: String,
     structured_errors: bool,
     color: bool,
     stdout_terminal: bool,
@@ -34,11 +36,12 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(global: &GlobalArgs, structured_errors: bool) -> Self {
+    pub fn new(global: &GlobalArgs, structured_errors: bool, command: impl Into<String>) -> Self {
         logging::init(global.verbose, global.quiet, global.color);
         let stderr_terminal = io::stderr().is_terminal();
         Shell {
             global: global.clone(),
+            command: command.into(),
             structured_errors,
             color: global.color.enabled(stderr_terminal),
             stdout_terminal: io::stdout().is_terminal(),
@@ -49,6 +52,10 @@ impl Shell {
 
     pub fn global(&self) -> &GlobalArgs {
         &self.global
+    }
+
+    pub fn command(&self) -> &str {
+        &self.command
     }
 
     pub fn stdout_is_terminal(&self) -> bool {

@@ -14,6 +14,7 @@ mod diagnose;
 mod discovery;
 mod error;
 pub mod events;
+mod http_client;
 pub mod kubeconfig;
 pub mod lease;
 pub mod object;

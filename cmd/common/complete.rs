@@ -108,7 +108,7 @@ struct Flags {
 
 fn names(resource: &ResourceType) -> Vec<String> {
     let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
-    let shell = Shell::new(&flags.global, false);
+    let shell = Shell::new(&flags.global, false, "completion");
     let look = async {
         let cluster = crate::shell::cluster::connect(&shell).await.ok()?;
         let usual = if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" };

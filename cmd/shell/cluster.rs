@@ -33,6 +33,7 @@ pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         on_retry: observer(flags.quiet),
+        purpose: Some(shell.command().to_owned()),
     };
     flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
 }

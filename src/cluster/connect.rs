@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use http::Uri;
+use http::{HeaderValue, Uri, header};
 use jiff::Timestamp;
 use kube::Client;
-use kube::client::ClientBuilder;
 use kube::config::{AuthInfo, Cluster as ClusterInfo, Config, ExecAuthCluster, Kubeconfig};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -20,7 +19,7 @@ use super::credential_plugin::{self, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::retry::{CallPolicy, RetryObserver, bounded};
-use super::{ObjectRef, ProxyEnvironment};
+use super::{ObjectRef, ProxyEnvironment, http_client, proxy};
 
 /// Limit of one API call unless the caller says otherwise.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,6 +37,8 @@ pub struct ConnectOptions {
     /// Limit of every API call, its retries included.
     pub request_timeout: Duration,
     pub on_retry: Option<RetryObserver>,
+    /// What is done, for the `User-Agent` of every request: a command without its arguments.
+    pub purpose: Option<String>,
 }
 
 /// The API server as a pod sees it.
@@ -64,6 +65,7 @@ impl ConnectOptions {
             in_cluster: None,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             on_retry: None,
+            purpose: None,
         }
     }
 }
@@ -139,6 +141,9 @@ fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<Target, Reason> 
 async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> Result<Cluster, Reason> {
     let Target { context: _, namespace, cluster, mut user } = target;
     let url = server_url(cluster.server.as_deref())?;
+    if url.scheme_str() != Some("https") {
+        without_credentials(&mut user, &url, options.overrides.token.as_ref())?;
+    }
     let token = sign_in(&mut user, &cluster).await?;
     let identity = Identity {
         certificate: client_certificate(&user)?,
@@ -156,6 +161,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         Some(proxy) => Some(proxy_uri(proxy).ok_or_else(|| Reason::Config("the proxy URL is not valid".to_owned()))?),
         None => None,
     };
+    config.headers.push((header::USER_AGENT, user_agent(options.purpose.as_deref())));
     config.auth_info = user;
     config.default_retry = false;
     // The call's own limit bounds connecting and reading; these two would only add a second, unnamed one.
@@ -165,7 +171,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         tracing::warn!(server = endpoint.server, "the server's certificate is not verified");
     }
 
-    let client = ClientBuilder::try_from(config).map_err(|e| Reason::Config(innermost(&e)))?.build();
+    let client = http_client::client(&config).map_err(|e| Reason::Config(innermost(&e)))?;
     let policy = CallPolicy { limit: options.request_timeout, observer: options.on_retry.clone(), token };
     Ok(Cluster {
         client: bounded(client, policy),
@@ -174,6 +180,36 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         request_timeout: options.request_timeout,
         identity: Arc::new(identity),
     })
+}
+
+/// `flux-operator/0.1.0 (linux/x86_64) get instance`: what an audit log shows.
+fn user_agent(purpose: Option<&str>) -> HeaderValue {
+    let product =
+        format!("flux-operator/{} ({}/{})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    let text = purpose.map_or_else(|| product.clone(), |purpose| format!("{product} {purpose}"));
+    // Only a purpose of unprintable characters makes this fall back.
+    HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("flux-operator"))
+}
+
+/// Credentials would cross the network readable. Like kubectl, those of the kubeconfig stay away from a server without TLS; a
+/// token given for this very call goes to this machine only.
+fn without_credentials(user: &mut AuthInfo, url: &Uri, token: Option<&SecretString>) -> Result<(), Reason> {
+    if token.is_some() && !proxy::is_local(url) {
+        return Err(Reason::Config(format!(
+            "the token would be sent to {url} without encryption: use an https server"
+        )));
+    }
+    if user.token.is_some() || user.token_file.is_some() || user.exec.is_some() || user.password.is_some() {
+        tracing::warn!(server = %url, "the server has no TLS: the credentials of the kubeconfig are not sent");
+    }
+    *user = AuthInfo {
+        token: token.cloned(),
+        impersonate: user.impersonate.take(),
+        impersonate_groups: user.impersonate_groups.take(),
+        impersonate_uid: user.impersonate_uid.take(),
+        ..AuthInfo::default()
+    };
+    Ok(())
 }
 
 /// Runs the credential plugin unless other credentials win over it, and puts what it gave in its place.
@@ -359,6 +395,66 @@ mod tests {
         let cluster = connect(options).await.unwrap();
         assert_eq!(cluster.endpoint.to_string(), "https://[fd00::1]:443");
         assert_eq!(cluster.namespace.as_deref(), Some("flux-system"));
+    }
+
+    #[test]
+    fn a_server_without_tls_gets_no_credentials_but_a_token_given_for_this_machine() {
+        let kubeconfig = || AuthInfo {
+            token: Some("t".to_owned().into()),
+            password: Some("p".to_owned().into()),
+            exec: Some(kube::config::ExecConfig::default()),
+            impersonate: Some("eve".into()),
+            ..AuthInfo::default()
+        };
+        let given: SecretString = "given".to_owned().into();
+        for (server, token, accepted) in [
+            ("http://10.0.0.1:8080", None, true),
+            ("http://127.0.0.1:8001", None, true),
+            ("http://localhost:8001", Some(&given), true),
+            ("http://[::1]:8001", Some(&given), true),
+            ("http://10.0.0.1:8080", Some(&given), false),
+        ] {
+            let mut user = kubeconfig();
+            let done = without_credentials(&mut user, &server.parse().unwrap(), token);
+            assert_eq!(done.is_ok(), accepted, "{server}");
+            if accepted {
+                assert_eq!(
+                    user.token.map(|t| t.expose_secret().to_owned()),
+                    token.map(|_| "given".to_owned()),
+                    "{server}"
+                );
+                assert!(user.password.is_none() && user.exec.is_none() && user.impersonate.is_some(), "{server}");
+            }
+        }
+    }
+
+    /// What a server on this machine hears of one call.
+    async fn heard(options: ConnectOptions, listener: tokio::net::TcpListener) -> String {
+        use tokio::io::AsyncReadExt;
+        let cluster = connect(options).await.unwrap();
+        let call = tokio::spawn(async move { cluster.client.apiserver_version().await.map(drop) });
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let mut text = String::new();
+        while !text.ends_with("\r\n\r\n") {
+            let mut piece = [0; 1024];
+            let read = connection.read(&mut piece).await.unwrap();
+            text.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+        }
+        call.abort();
+        text.to_lowercase()
+    }
+
+    #[tokio::test]
+    async fn a_request_says_who_asks_and_what_for_and_no_secret_without_tls() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let text = PLAIN.replace("http://127.0.0.1:1", &server);
+        let (_folder, mut options) = options(&text.replace("users: []", "users: [{name: u, user: {token: canary}}]"));
+        options.purpose = Some("get instance".into());
+        let request = heard(options, listener).await;
+        let agent = format!("user-agent: flux-operator/{} ({}/", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
+        assert!(request.contains(&agent) && request.contains(") get instance\r\n"), "{request}");
+        assert!(!request.contains("canary"), "{request}");
     }
 
     #[test]

@@ -25,12 +25,17 @@ impl ProxyEnvironment {
         };
         let host = server.host()?.trim_start_matches('[').trim_end_matches(']').to_lowercase();
         let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("https") { 443 } else { 80 });
-        let direct = is_local(&host) || self.no_proxy.as_deref().is_some_and(|list| listed(list, &host, port));
+        let direct = is_loopback(&host) || self.no_proxy.as_deref().is_some_and(|list| listed(list, &host, port));
         proxy.filter(|p| !p.is_empty() && !direct)
     }
 }
 
-fn is_local(host: &str) -> bool {
+/// Whether a server is on this machine.
+pub(super) fn is_local(server: &Uri) -> bool {
+    server.host().is_some_and(|host| is_loopback(host.trim_start_matches('[').trim_end_matches(']')))
+}
+
+fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 

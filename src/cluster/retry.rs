@@ -130,7 +130,9 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
 
 /// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
 async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Result<Response<Body>, kube::Error> {
+    tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
     let response = client.send(request).await?;
+    tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
         return Ok(response);
     }

@@ -46,6 +46,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_unknown_authority_is_explained_and_can_be_given,
         flags_alone_reach_a_cluster,
         impersonation_is_sent,
+        every_request_says_which_command_asks,
         a_missing_api_has_its_own_exit_code,
         errors_are_json_when_asked_for,
     ]
@@ -469,6 +470,18 @@ async fn impersonation_is_sent(cluster: TestCluster) {
     let mark = cluster.audit().mark().await.unwrap();
     run(cluster.command(), &with(&["--as=eve", "--as-group=system:masters", "--as-uid=42"])).await.exits(0);
     assert!(!cluster.audit().since(mark).await.unwrap().by_user(&cluster.admin_name()).is_empty());
+}
+
+async fn every_request_says_which_command_asks(cluster: TestCluster) {
+    let mark = cluster.audit().mark().await.unwrap();
+    run(at(&cluster, cluster.kubeconfig().path()), &with(&[])).await.exits(0);
+    let requests = cluster.audit().since(mark).await.unwrap().by_user(&cluster.admin_name());
+    assert!(!requests.is_empty());
+    let product = format!("flux-operator/{} (", env!("CARGO_PKG_VERSION"));
+    let strange = requests.only(|request| {
+        !request.user_agent.starts_with(&product) || !request.user_agent.ends_with(") create secret basic-auth")
+    });
+    assert!(strange.is_empty(), "{strange:?}");
 }
 
 async fn a_missing_api_has_its_own_exit_code(cluster: TestCluster) {
