@@ -3,6 +3,7 @@
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
 use crate::common::read_source::{FromArgs, Source, within};
+use crate::render::next_step::sentence;
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -35,8 +36,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
-        let options = CheckOptions { pre: args.pre, namespace: &namespace, client: env!("CARGO_PKG_VERSION") };
+        let now = source.now();
+        let options = CheckOptions { pre: args.pre, namespace: &namespace, client: env!("CARGO_PKG_VERSION"), now };
         let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
+        let report = report.map_steps(|step| sentence(&step));
         let text = match structured(&report, &args.view.output)? {
             Some(text) => text,
             None if args.short => short(&report),
@@ -56,7 +59,7 @@ fn mark(verdict: Verdict) -> &'static str {
     }
 }
 
-fn text(report: &CheckReport) -> String {
+fn text(report: &CheckReport<String>) -> String {
     let mut text = String::new();
     for group in report.groups.iter().filter(|g| !g.checks.is_empty()) {
         text.push_str(&format!("{}\n", group.name));
@@ -72,7 +75,7 @@ fn text(report: &CheckReport) -> String {
     text
 }
 
-fn sums(report: &CheckReport) -> String {
+fn sums<S>(report: &CheckReport<S>) -> String {
     let count = |count: usize, word: &str| format!("{count} {word}");
     let mut parts = vec![count(report.passes, "passed")];
     if report.warnings > 0 {
@@ -87,7 +90,7 @@ fn sums(report: &CheckReport) -> String {
     parts.join(", ")
 }
 
-fn short(report: &CheckReport) -> String {
+fn short(report: &CheckReport<String>) -> String {
     let state = if report.passed { "ok" } else { "not ok" };
     let problems: Vec<_> =
         report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();

@@ -1,3 +1,4 @@
-//! How values become text: tables.
+//! How values become text: tables, and the command lines that next steps stand for.
 
+pub mod next_step;
 pub mod table;

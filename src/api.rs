@@ -8,6 +8,7 @@ pub mod flux_instance;
 pub mod history;
 pub mod inventory;
 pub mod kinds;
+pub mod lease;
 pub mod manifest;
 mod settings;
 pub mod well_known;

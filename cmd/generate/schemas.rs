@@ -38,8 +38,8 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("tree", schema::<TreeNode>()),
         ("trace", schema::<Trace>()),
         ("version", schema::<VersionView>()),
-        ("check", schema::<CheckReport>()),
-        ("why", schema::<Why>()),
+        ("check", schema::<CheckReport<String>>()),
+        ("why", schema::<Why<String>>()),
     ];
     schemas
         .into_iter()

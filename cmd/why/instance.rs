@@ -6,6 +6,7 @@ use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
+use crate::render::next_step::command;
 use crate::render::table::{clean, cut, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -46,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }
-        let found = viewed.value;
+        let found = viewed.value.map_steps(|step| command(&step));
         let text = match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {
@@ -60,7 +61,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-fn screen(shell: &Shell, why: &Why, now: Timestamp) -> String {
+fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
     let width = shell.stdout_is_terminal().then(terminal_width);
     let color = shell.stdout_color();
     let paint = |text: String, style: AnsiColor| {

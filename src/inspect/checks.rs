@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::object;
+use super::next_step::NextStep;
+use super::object::{self, ObjectRef};
+use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
-use super::report;
-use super::version;
-use super::{components, trace};
-use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, LEASE};
+use super::{components, operator, trace, version};
+use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS};
+use crate::api::lease::Holder;
 use crate::api::well_known::{self, condition};
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::kstatus;
@@ -27,40 +29,43 @@ pub enum Verdict {
     Skip,
 }
 
+// `S` is a step, or a step in words.
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Check {
+#[schemars(rename = "Check")]
+pub struct Check<S = NextStep> {
     pub name: String,
     pub verdict: Verdict,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<S>,
 }
 
 /// Checks that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Group {
+#[schemars(rename = "Group")]
+pub struct Group<S = NextStep> {
     pub name: String,
-    pub checks: Vec<Check>,
+    pub checks: Vec<Check<S>>,
 }
 
 impl Group {
     fn new(name: &str) -> Self {
         Group { name: name.into(), checks: vec![] }
     }
-    fn add(&mut self, name: &str, verdict: Verdict, message: impl Into<String>, hint: Option<String>) {
+    fn add(&mut self, name: &str, verdict: Verdict, message: impl Into<String>, hint: Option<NextStep>) {
         self.checks.push(Check { name: name.into(), verdict, message: message.into(), hint });
     }
     fn pass(&mut self, name: &str, message: impl Into<String>) {
         self.add(name, Verdict::Pass, message, None);
     }
-    fn warn(&mut self, name: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.add(name, Verdict::Warn, message, Some(hint.into()));
+    fn warn(&mut self, name: &str, message: impl Into<String>, hint: NextStep) {
+        self.add(name, Verdict::Warn, message, Some(hint));
     }
-    fn fail(&mut self, name: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.add(name, Verdict::Fail, message, Some(hint.into()));
+    fn fail(&mut self, name: &str, message: impl Into<String>, hint: NextStep) {
+        self.add(name, Verdict::Fail, message, Some(hint));
     }
     fn skip(&mut self, name: &str, message: impl Into<String>) {
         self.add(name, Verdict::Skip, message, None);
@@ -70,14 +75,15 @@ impl Group {
 /// All checks with their sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CheckReport {
+#[schemars(rename = "CheckReport")]
+pub struct CheckReport<S = NextStep> {
     /// False when a check failed; warnings are allowed.
     pub passed: bool,
     pub passes: usize,
     pub warnings: usize,
     pub failures: usize,
     pub skipped: usize,
-    pub groups: Vec<Group>,
+    pub groups: Vec<Group<S>>,
 }
 
 impl CheckReport {
@@ -92,9 +98,25 @@ impl CheckReport {
             groups,
         }
     }
+}
+
+impl<S> CheckReport<S> {
+    /// The same report with its hints in other words.
+    pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> CheckReport<T> {
+        let check = |Check { name, verdict, message, hint }| Check { name, verdict, message, hint: hint.map(&word) };
+        let group = |group: Group<S>| Group { name: group.name, checks: group.checks.into_iter().map(check).collect() };
+        CheckReport {
+            passed: self.passed,
+            passes: self.passes,
+            warnings: self.warnings,
+            failures: self.failures,
+            skipped: self.skipped,
+            groups: self.groups.into_iter().map(group).collect(),
+        }
+    }
 
     /// The checks that did not pass, worst first.
-    pub fn problems(&self) -> Vec<(&str, &Check)> {
+    pub fn problems(&self) -> Vec<(&str, &Check<S>)> {
         let all = || self.groups.iter().flat_map(|g| g.checks.iter().map(move |c| (g.name.as_str(), c)));
         let of = |verdict| all().filter(move |(_, c)| c.verdict == verdict);
         of(Verdict::Fail).chain(of(Verdict::Warn)).collect()
@@ -109,6 +131,7 @@ pub struct CheckOptions<'a> {
     pub namespace: &'a str,
     /// Version of this program.
     pub client: &'a str,
+    pub now: Timestamp,
 }
 
 /// Runs the checks on a snapshot.
@@ -116,11 +139,11 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
     let mut groups = vec![kubernetes(snapshot), rights(snapshot, options.namespace)];
     if !options.pre {
         groups.extend([
-            definitions(snapshot),
-            operator(snapshot, options),
+            definitions(snapshot, options.namespace),
+            operator_group(snapshot, options),
             components_group(snapshot, options.namespace),
             sync(snapshot, options.namespace),
-            api_versions(snapshot),
+            api_versions(snapshot, options.namespace),
         ]);
     }
     CheckReport::of(groups)
@@ -139,15 +162,19 @@ fn kubernetes(snapshot: &Snapshot) -> Group {
             Some(version) if (version.major, version.minor) < OLDEST_KUBERNETES => group.fail(
                 "version",
                 format!("Kubernetes {text} lacks the validation rules FluxInstances need"),
-                "upgrade the cluster to Kubernetes 1.33 or newer",
+                NextStep::advice("upgrade the cluster to Kubernetes 1.33 or newer"),
             ),
             Some(version) if (version.major, version.minor) < SUPPORTED_KUBERNETES => group.warn(
                 "version",
                 format!("Kubernetes {text} is older than the newest Flux supports (1.33)"),
-                "upgrade the cluster, or choose an older Flux with spec.distribution.version",
+                NextStep::advice("upgrade the cluster, or choose an older Flux with spec.distribution.version"),
             ),
             Some(_) => group.pass("version", format!("Kubernetes {text}")),
-            None => group.warn("version", format!("the server calls its version {text}"), "check the version by hand"),
+            None => group.warn(
+                "version",
+                format!("the server calls its version {text}"),
+                NextStep::advice("check the version by hand"),
+            ),
         },
         None => group.skip("version", "the server's version is not known"),
     }
@@ -196,7 +223,9 @@ fn rights(snapshot: &Snapshot, namespace: &str) -> Group {
             Some(false) => group.fail(
                 &title,
                 format!("you may not {verb} {name}{place}"),
-                format!("ask for the right to {verb} {name}, or let the operator in the cluster do it"),
+                NextStep::advice(format!(
+                    "ask for the right to {verb} {name}, or let the operator in the cluster do it"
+                )),
             ),
             None => group.skip(&title, "not known"),
         }
@@ -204,7 +233,16 @@ fn rights(snapshot: &Snapshot, namespace: &str) -> Group {
     group
 }
 
-fn definitions(snapshot: &Snapshot) -> Group {
+/// Applying everything again rewrites what is stored at old versions.
+fn migrate(namespace: &str) -> NextStep {
+    NextStep::Reconcile { object: instance_ref(namespace), in_process: false, force: true }
+}
+
+fn instance_ref(namespace: &str) -> ObjectRef {
+    ObjectRef::new(well_known::GROUP, "FluxInstance", Some(namespace), well_known::INSTANCE_NAME)
+}
+
+fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut group = Group::new("definitions");
     let all = snapshot.list(&CRD, None);
     if !snapshot.knows(&CRD) {
@@ -219,7 +257,7 @@ fn definitions(snapshot: &Snapshot) -> Group {
         group.fail(
             well_known::INSTANCE_CRD,
             "the FluxInstance API is not installed",
-            "install the operator, or go without it: `flux-operator apply instance -f FILE --in-process`",
+            NextStep::ApplyInProcess.after("install the operator, or go without it"),
         );
     }
     for crd in of_flux {
@@ -233,35 +271,37 @@ fn definitions(snapshot: &Snapshot) -> Group {
         let stored: Vec<_> = object::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
-            group.fail(name, health.message, format!("kubectl describe crd {name}"));
+            group.fail(name, health.message, NextStep::Describe(ObjectRef::of(crd)));
         } else if old.is_empty() {
             group.pass(name, format!("established, stored as {storage}"));
         } else {
             group.warn(
                 name,
                 format!("objects may still be stored as {} besides {storage}", old.join(", ")),
-                "run `flux-operator reconcile instance flux --force` to migrate them",
+                migrate(namespace),
             );
         }
     }
     group
 }
 
-fn operator(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
+fn instance<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
+    kinds::find("FluxInstance")
+        .and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), well_known::INSTANCE_NAME))
+}
+
+fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let mut group = Group::new("operator");
-    let instance = kinds::find("FluxInstance")
-        .and_then(|k| snapshot.get(&k.resource_type(), Some(options.namespace), well_known::INSTANCE_NAME));
-    match instance {
+    let reference = instance_ref(options.namespace);
+    match instance(snapshot, options.namespace) {
         Some(instance) => {
             let ready = object::condition(instance, condition::READY);
             let name = format!("fluxinstance/{}/{}", options.namespace, object::name(instance));
-            let why = format!("run `flux-operator why instance {} -n {}`", object::name(instance), options.namespace);
+            let why = NextStep::Explain(reference.clone());
             match ready {
-                _ if object::is_suspended(instance) => group.warn(
-                    &name,
-                    "reconciling is switched off",
-                    format!("run `flux-operator resume instance {} -n {}`", object::name(instance), options.namespace),
-                ),
+                _ if object::is_suspended(instance) => {
+                    group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
+                }
                 Some(ready) if ready.is_true() && object::is_observed(instance) => group.pass(&name, ready.message()),
                 Some(ready) => group.fail(&name, format!("{}: {}", ready.reason(), ready.message()), why),
                 None => group.fail(&name, "nothing has reconciled it yet", why),
@@ -270,36 +310,48 @@ fn operator(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
         None => group.warn(
             "fluxinstance",
             format!("no FluxInstance in namespace {}", options.namespace),
-            "run `flux-operator create instance`, or choose the namespace with -n",
+            NextStep::CreateInstance.after("choose another namespace, or write an instance"),
         ),
     }
-    let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
-    let deployments = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
-    match deployments.first() {
-        Some(deployment) => {
-            let health = kstatus::compute(deployment);
-            let name = format!("deployment/{}", object::name(deployment));
-            let hint = format!(
-                "kubectl -n {} describe deployment {}",
-                object::namespace(deployment).unwrap_or_default(),
-                object::name(deployment)
+    let in_process = || NextStep::Reconcile { object: reference.clone(), in_process: true, force: false };
+    let name = |deployment: &Value| format!("deployment/{}", object::name(deployment));
+    match operator::state(snapshot, options.namespace, options.now) {
+        OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => group.fail(
+            &name(deployment),
+            "scaled to 0: nobody picks up changes",
+            NextStep::Scale { object: ObjectRef::of(deployment), replicas: 1 },
+        ),
+        OperatorState::Stopped(deployment) => {
+            let message = kstatus::compute(deployment).message;
+            group.fail(&name(deployment), message, NextStep::Describe(ObjectRef::of(deployment)));
+        }
+        OperatorState::Silent(deployment, lease) => {
+            group.pass(&name(deployment), kstatus::compute(deployment).message);
+            let since = lease.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
+            group.fail(
+                "lease",
+                format!("its holder no longer renews it ({since}): the operator does not work"),
+                NextStep::Restart(ObjectRef::of(deployment)),
             );
-            if health.is_current() {
-                group.pass(&name, health.message)
-            } else {
-                group.fail(&name, health.message, hint)
+        }
+        OperatorState::Absent => {
+            let hint = in_process().after("changes are only picked up in-process");
+            group.warn("deployment", "no operator runs in this cluster", hint);
+        }
+        OperatorState::Unknown => group.skip("deployment", "Deployments cannot be read"),
+        OperatorState::Running | OperatorState::TerminalRun(_) => {
+            if let Some(deployment) = operator::deployment(snapshot, options.namespace) {
+                group.pass(&name(deployment), kstatus::compute(deployment).message);
+            }
+            let lease = operator::lease(snapshot, options.namespace).filter(|lease| lease.is_fresh(options.now));
+            match lease.map(|lease| lease.holder) {
+                Some(Holder::Operator(holder)) => group.pass("lease", format!("held by {holder}")),
+                Some(Holder::Terminal(holder)) => {
+                    group.pass("lease", format!("held by a run from a terminal ({holder})"));
+                }
+                Some(Holder::Nobody) | None => {}
             }
         }
-        None if snapshot.knows(&DEPLOYMENT) => group.warn(
-            "deployment",
-            "no operator runs in this cluster",
-            "changes are only picked up by `flux-operator apply|reconcile instance --in-process`",
-        ),
-        None => group.skip("deployment", "Deployments cannot be read"),
-    }
-    let lease = snapshot.get(&LEASE, Some(options.namespace), well_known::OPERATOR_NAME);
-    if let Some(holder) = lease.and_then(|l| object::some_text(l, "/spec/holderIdentity")) {
-        group.pass("lease", format!("held by {holder}"));
     }
     if let Some(running) = version::operator_version(snapshot) {
         let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
@@ -307,7 +359,7 @@ fn operator(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             (Some(theirs), Some(ours)) if theirs != ours => group.warn(
                 "version skew",
                 format!("this program is {}, the operator is {running}", options.client),
-                "use the same minor version on both sides",
+                NextStep::advice("use the same minor version on both sides"),
             ),
             _ => group.pass("version skew", format!("this program is {}, the operator is {running}", options.client)),
         }
@@ -323,7 +375,7 @@ fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
             group.fail(
                 "controllers",
                 format!("no Flux controllers in namespace {namespace}"),
-                "install Flux with a FluxInstance, or choose the namespace with -n",
+                NextStep::advice("install Flux with a FluxInstance, or choose another namespace"),
             );
         } else {
             group.skip("controllers", "Deployments cannot be read");
@@ -338,9 +390,12 @@ fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
             group.fail(
                 name,
                 format!("{}: {}", health.status, health.message),
-                format!("run `flux-operator why instance -n {namespace}`"),
+                NextStep::Explain(instance_ref(namespace)),
             );
         }
+    }
+    for name in instance(snapshot, namespace).into_iter().flat_map(|instance| components::missing(snapshot, instance)) {
+        group.fail(&name, "its Deployment is missing", NextStep::Explain(instance_ref(namespace)));
     }
     group
 }
@@ -357,11 +412,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
     };
     let name = object::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
-        group.fail(
-            &format!("kustomization/{name}"),
-            "not found",
-            format!("run `flux-operator reconcile instance -n {namespace}`"),
-        );
+        group.fail(&format!("kustomization/{name}"), "not found", NextStep::Explain(instance_ref(namespace)));
         return group;
     };
     let mut objects = vec![kustomization];
@@ -369,11 +420,12 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
     objects.extend(sources.iter().filter_map(|s| snapshot.get_ref(&s.object, "v1")));
     for object in objects {
         let title = format!("{}/{}", object::kind(object).to_lowercase(), object::name(object));
-        let hint =
-            format!("run `flux-operator events {}/{} -n {namespace}`", object::kind(object), object::name(object));
+        let hint = NextStep::ListEvents(ObjectRef::of(object));
         let ready = object::condition(object, condition::READY);
         match ready {
-            _ if object::is_suspended(object) => group.warn(&title, "suspended", "resume it to follow changes"),
+            _ if object::is_suspended(object) => {
+                group.warn(&title, "suspended", NextStep::Resume(ObjectRef::of(object)))
+            }
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
             Some(ready) if ready.is_false() => group.fail(&title, ready.message(), hint),
             _ => group.warn(&title, "not ready yet", hint),
@@ -383,10 +435,11 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
 }
 
 /// Objects that were applied at versions their definition no longer serves or calls deprecated.
-fn api_versions(snapshot: &Snapshot) -> Group {
+fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut group = Group::new("api versions");
     let mut old: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut seen = 0usize;
+    let mut not_ready: Vec<&str> = vec![];
     for kind in FLUX_KINDS {
         let definition = snapshot.get(&CRD, None, &format!("{}.{}", kind.plural, kind.group));
         let current: Vec<&str> = definition.map_or_else(
@@ -401,6 +454,9 @@ fn api_versions(snapshot: &Snapshot) -> Group {
         );
         for object in snapshot.list(&kind.resource_type(), None) {
             seen += 1;
+            if object::ready_word(object) == "False" {
+                not_ready.push(object::condition(object, condition::READY).map_or("", |ready| ready.reason()));
+            }
             for manager in object::items(object, "/metadata/managedFields") {
                 let version = object::text(manager, "/apiVersion").rsplit('/').next().unwrap_or_default();
                 if !version.is_empty() && !current.contains(&version) {
@@ -419,18 +475,19 @@ fn api_versions(snapshot: &Snapshot) -> Group {
         group.warn(
             &format!("{kind} {version}"),
             format!("{} applied at the deprecated {version}: {shown}{more}", names.len()),
-            "change the manifests, then run `flux-operator reconcile instance flux --force`",
+            migrate(namespace).after("change the manifests, then rewrite what is stored"),
         );
     }
     if old.is_empty() {
         group.pass("deprecated versions", format!("none among {seen} Flux objects"));
     }
-    let failing: usize = report::stats(snapshot, None, false).iter().map(|row| row.failing).sum();
-    if failing > 0 {
+    if !not_ready.is_empty() {
+        let waiting = not_ready.iter().filter(|reason| **reason == "DependencyNotReady").count();
+        let waiting = if waiting > 0 { format!(", {waiting} of them wait for another") } else { String::new() };
         group.warn(
-            "failing objects",
-            format!("{failing} of {seen} Flux objects report failure"),
-            "run `flux-operator get all -A --ready-status False`",
+            "not ready",
+            format!("{} of {seen} Flux objects are not ready{waiting}", not_ready.len()),
+            NextStep::ListNotReady,
         );
     }
     group
@@ -441,7 +498,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const OPTIONS: CheckOptions<'_> = CheckOptions { pre: false, namespace: "fs", client: "1.2.0" };
+    const OPTIONS: CheckOptions<'_> =
+        CheckOptions { pre: false, namespace: "fs", client: "1.2.0", now: Timestamp::UNIX_EPOCH };
 
     fn find<'a>(report: &'a CheckReport, name: &str) -> &'a Check {
         let mut all = report.groups.iter().flat_map(|g| &g.checks);
@@ -496,5 +554,49 @@ mod tests {
         assert_eq!(find(&report, "version").verdict, Verdict::Fail);
         snapshot.insert_version(json!({"gitVersion": "v1.36.3"}));
         assert!(check(&snapshot, CheckOptions { pre: true, ..OPTIONS }).passed);
+    }
+
+    fn operator_deployment(replicas: i64) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": "fs",
+                "labels": {"app.kubernetes.io/name": "flux-operator"}},
+            "spec": {"replicas": replicas},
+            "status": {"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+                "conditions": [{"type": "Available", "status": "True"}]}})
+    }
+
+    #[test]
+    fn an_operator_that_does_not_work_fails_however_well_it_looks() {
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator", "namespace": "fs"},
+            "spec": {"holderIdentity": "pod-abc_1234", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}});
+        let at = |text: &str| CheckOptions { now: text.parse().unwrap(), ..OPTIONS };
+        let snapshot = Snapshot::of_dump([operator_deployment(1), lease.clone()]);
+        let held = check(&snapshot, at("2026-01-01T00:00:10Z"));
+        assert_eq!(find(&held, "lease").message, "held by pod-abc_1234");
+        let expired = check(&snapshot, at("2026-01-01T01:25:00Z"));
+        assert_eq!(find(&expired, "lease").verdict, Verdict::Fail);
+        let scaled = check(&Snapshot::of_dump([operator_deployment(0), lease]), at("2026-01-01T01:25:00Z"));
+        assert_eq!(find(&scaled, "deployment/flux-operator").verdict, Verdict::Fail);
+        assert!(matches!(find(&scaled, "deployment/flux-operator").hint, Some(NextStep::Scale { replicas: 1, .. })));
+    }
+
+    #[test]
+    fn a_controller_that_is_gone_fails() {
+        let snapshot = Snapshot::of_dump([
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "fs"},
+                "status": {"components": [{"name": "source-controller"}]}}),
+            operator_deployment(1),
+        ]);
+        assert_eq!(find(&check(&snapshot, OPTIONS), "source-controller").verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn what_is_not_ready_is_counted_as_the_recommended_command_lists_it() {
+        let git = |name: &str, reason: &str| {
+            json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": name, "namespace": "fs"},
+                "status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason}]}})
+        };
+        let snapshot = Snapshot::of_dump([git("a", "Failed"), git("b", "DependencyNotReady")]);
+        let report = check(&snapshot, OPTIONS);
+        assert_eq!(find(&report, "not ready").message, "2 of 2 Flux objects are not ready, 1 of them wait for another");
     }
 }

@@ -1,14 +1,14 @@
 //! `get components`: the controllers of an installation, with their pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object;
 use super::read::snapshot::Snapshot;
+use super::{inventory, object};
 use crate::api::kinds::{DEPLOYMENT, POD};
 use crate::api::well_known;
 use crate::k8s::kstatus;
@@ -111,6 +111,23 @@ impl Row for ComponentRow {
 /// The Deployments Flux consists of in a namespace (or all), by name.
 pub fn deployments<'a>(snapshot: &'a Snapshot, namespace: Option<&str>) -> Vec<&'a Value> {
     snapshot.list_labelled(&DEPLOYMENT, namespace, PART_OF_FLUX)
+}
+
+/// Names of the controllers an instance has (by its status and its inventory) that have no Deployment, sorted.
+pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
+    let namespace = object::namespace(instance);
+    let components = object::items(instance, "/status/components").iter().map(|c| object::text(c, "/name").to_owned());
+    let owned = inventory::entries(instance)
+        .into_iter()
+        .map(|(reference, _)| reference)
+        .filter(|r| r.group == DEPLOYMENT.group && r.kind == DEPLOYMENT.kind && r.namespace.as_deref() == namespace)
+        .map(|reference| reference.name);
+    let expected: BTreeSet<String> = components.chain(owned).filter(|name| !name.is_empty()).collect();
+    let found = deployments(snapshot, namespace);
+    if !snapshot.knows(&DEPLOYMENT) {
+        return vec![];
+    }
+    expected.into_iter().filter(|name| found.iter().all(|d| object::name(d) != name)).collect()
 }
 
 /// The pods a Deployment selects.

@@ -17,9 +17,11 @@ use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
 
+use super::next_step::{NextStep, SecretKind};
 use super::object::{self, ObjectRef};
+use super::operator::{self, OperatorState};
 use super::{components, inventory};
-use crate::api::kinds::{self, DEPLOYMENT, EVENT, LEASE, NAMESPACE};
+use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::kstatus;
@@ -37,16 +39,26 @@ pub struct WalkStep {
     pub says: String,
 }
 
+// `S` is a step, or a step in words.
 /// The answer to "why is it not ready?".
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Why {
+#[schemars(rename = "Why")]
+pub struct Why<S = NextStep> {
     pub object: ObjectRef,
     /// True when nothing is wrong.
     pub ready: bool,
     pub walk: Vec<WalkStep>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
+    pub cause: Option<Cause<S>>,
+}
+
+impl<S> Why<S> {
+    /// The same answer with its steps in other words.
+    pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> Why<T> {
+        let Why { object, ready, walk, cause } = self;
+        Why { object, ready, walk, cause: cause.map(|cause| cause.map_steps(word)) }
+    }
 }
 
 /// Explains one FluxInstance at a moment. For a dump, pass [`moment_of`] as `now`: its leases are as old as the dump.
@@ -122,6 +134,14 @@ impl<'a> Walk<'a> {
                 return Some(cause);
             }
         }
+        if let Some(name) = components::missing(self.snapshot, instance).into_iter().next() {
+            return Some(self.missing(ObjectRef::new(
+                &DEPLOYMENT.group,
+                &DEPLOYMENT.kind,
+                Some(self.namespace()),
+                &name,
+            )));
+        }
         if let Some(cause) = self.inventory() {
             return Some(cause);
         }
@@ -143,24 +163,16 @@ impl<'a> Walk<'a> {
             )
             .evidence("metadata", format!("finalizers: {finalizers}"), Some(requested));
             match self.operator_state() {
-                Operator::Absent => {
+                OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..) => {
                     cause = cause
                         .evidence("operator", "no operator is running that could remove the finalizer", None)
-                        .next(format!(
-                            "flux-operator delete instance {} -n {} --in-process",
-                            object::name(instance),
-                            self.namespace()
-                        ));
+                        .next(NextStep::Uninstall(ObjectRef::of(instance)));
                 }
                 _ => {
                     if let Some(held) = self.held_object() {
                         return Some(held);
                     }
-                    cause = cause.next(format!(
-                        "flux-operator events FluxInstance/{} -n {}",
-                        object::name(instance),
-                        self.namespace()
-                    ));
+                    cause = cause.next(NextStep::ListEvents(ObjectRef::of(instance)));
                 }
             }
             return Some(cause);
@@ -182,7 +194,7 @@ impl<'a> Walk<'a> {
         if let Some(remaining) = remaining {
             cause = cause.evidence("condition", remaining, None);
         }
-        Some(cause.next(format!("kubectl get namespace {} -o jsonpath={{.status.conditions}}", self.namespace())))
+        Some(cause.next(NextStep::ShowConditions(ObjectRef::of(namespace))))
     }
 
     /// An object of the inventory that is being deleted and held by a finalizer.
@@ -206,34 +218,21 @@ impl<'a> Walk<'a> {
                     format!("deletion was requested, and the finalizer {finalizers} still holds the object"),
                 )
                 .evidence("metadata", format!("finalizers: {finalizers}"), Some(requested))
-                .next(format!(
-                    "kubectl get {} {} {}-o jsonpath={{.metadata.finalizers}}",
-                    reference.kind.to_lowercase(),
-                    reference.name,
-                    reference.namespace.map(|n| format!("-n {n} ")).unwrap_or_default()
-                )),
+                .next(NextStep::ShowFinalizers(reference)),
             );
         }
         None
     }
 
     fn suspended(&self, object: &Value) -> Cause {
-        let reference = ObjectRef::of(object);
-        let (command, evidence) = if object::group(object) == well_known::GROUP {
-            (
-                format!("flux-operator resume instance {} -n {}", reference.name, self.namespace()),
-                format!("annotation {} is disabled", well_known::RECONCILE_ANNOTATION),
-            )
+        let evidence = if object::group(object) == well_known::GROUP {
+            format!("annotation {} is disabled", well_known::RECONCILE_ANNOTATION)
         } else {
-            let namespace = reference.namespace.as_deref().unwrap_or_default();
-            (
-                format!("flux-operator resume resource {}/{} -n {namespace}", reference.kind, reference.name),
-                "spec.suspend is true".to_owned(),
-            )
+            "spec.suspend is true".to_owned()
         };
         Cause::new(Reason::Suspended, object, "reconciling is switched off")
             .evidence("metadata", evidence, None)
-            .next(command)
+            .next(NextStep::Resume(ObjectRef::of(object)))
     }
 
     /// Whether an operator has to be there, and is.
@@ -252,16 +251,26 @@ impl<'a> Walk<'a> {
             return None;
         };
         match self.operator_state() {
-            Operator::Absent => Some(
+            OperatorState::Absent => Some(
                 Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
                     .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
-                    .next(format!(
-                        "flux-operator reconcile instance {} -n {} --in-process",
-                        object::name(instance),
-                        self.namespace()
-                    )),
+                    .next(NextStep::Reconcile { object: ObjectRef::of(instance), in_process: true, force: false }),
             ),
-            Operator::Unhealthy(deployment) => self.deployment(deployment).or_else(|| {
+            OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => Some(
+                Cause::new(
+                    Reason::OperatorAbsent,
+                    deployment,
+                    format!("the operator is scaled to zero, and {waiting}"),
+                )
+                .evidence("spec", "replicas: 0", None)
+                .next(NextStep::Scale { object: ObjectRef::of(deployment), replicas: 1 })
+                .next(NextStep::Reconcile {
+                    object: ObjectRef::of(instance),
+                    in_process: true,
+                    force: false,
+                }),
+            ),
+            OperatorState::Stopped(deployment) => self.deployment(deployment).or_else(|| {
                 let health = kstatus::compute(deployment);
                 Some(
                     Cause::new(
@@ -270,36 +279,37 @@ impl<'a> Walk<'a> {
                         format!("the operator is not running, and {waiting}"),
                     )
                     .evidence("status", format!("{}: {}", health.status, health.message), None)
-                    .next(format!(
-                        "kubectl -n {} rollout restart deployment/{}",
-                        object::namespace(deployment).unwrap_or_default(),
-                        object::name(deployment)
-                    )),
+                    .next(NextStep::Restart(ObjectRef::of(deployment))),
                 )
             }),
-            Operator::Alive | Operator::Unknown => None,
+            OperatorState::Silent(deployment, lease) => Some(
+                Cause::new(
+                    Reason::OperatorAbsent,
+                    deployment,
+                    format!("the operator no longer renews its lease, and {waiting}"),
+                )
+                .evidence("lease", "the holder stopped renewing it", lease.renewed)
+                .next(NextStep::Restart(ObjectRef::of(deployment))),
+            ),
+            OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => None,
         }
     }
 
-    fn operator_state(&mut self) -> Operator<'a> {
-        let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
-        let labelled = self.snapshot.list_labelled(&DEPLOYMENT, None, &selector);
-        let deployment = labelled
-            .into_iter()
-            .next()
-            .or_else(|| self.snapshot.get(&DEPLOYMENT, Some(self.namespace()), well_known::OPERATOR_NAME));
-        let lease = self.snapshot.get(&LEASE, Some(self.namespace()), well_known::OPERATOR_NAME);
-        if lease.is_some_and(|lease| is_held(lease, self.now)) {
-            return Operator::Alive;
-        }
-        match deployment {
-            Some(deployment) if kstatus::compute(deployment).is_current() && desired_replicas(deployment) > 0 => {
-                Operator::Alive
-            }
-            Some(deployment) => Operator::Unhealthy(deployment),
-            None if self.snapshot.knows(&DEPLOYMENT) => Operator::Absent,
-            None => Operator::Unknown,
-        }
+    fn operator_state(&self) -> OperatorState<'a> {
+        operator::state(self.snapshot, self.namespace(), self.now)
+    }
+
+    /// Have the instance reconciled by whoever is there to do it.
+    fn reconcile(&self) -> NextStep {
+        let in_process = matches!(
+            self.operator_state(),
+            OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..)
+        );
+        NextStep::Reconcile { object: ObjectRef::of(self.instance), in_process, force: false }
+    }
+
+    fn list_events(&self, object: &Value) -> NextStep {
+        NextStep::ListEvents(ObjectRef::of(object))
     }
 
     /// What the instance itself reports as the end of the road: build, artifact and apply errors.
@@ -319,8 +329,6 @@ impl<'a> Walk<'a> {
             _ => message::refusal(text)?,
         };
         let mut cause = Cause::new(why, instance, summary).evidence("condition", text, reported.changed());
-        let name = object::name(instance);
-        let namespace = self.namespace();
         cause = match why {
             Reason::BadVersionRange => cause
                 .evidence(
@@ -328,18 +336,20 @@ impl<'a> Walk<'a> {
                     format!("distribution.version: {}", object::text(instance, "/spec/distribution/version")),
                     None,
                 )
-                .next("flux-operator distribution versions")
-                .next(format!("kubectl -n {namespace} edit fluxinstance {name}")),
-            Reason::PatchFailed => cause
-                .next(format!("flux-operator export instance {name} -n {namespace} > instance.yaml"))
-                .next("flux-operator build instance -f instance.yaml"),
+                .next(NextStep::ListVersions)
+                .next(NextStep::Edit(ObjectRef::of(instance))),
+            Reason::PatchFailed => {
+                cause.next(NextStep::ExportInstance(ObjectRef::of(instance))).next(NextStep::BuildExportedInstance)
+            }
             Reason::SecretMissing => {
                 let secret = object::some_text(instance, "/spec/distribution/artifactPullSecret").unwrap_or("NAME");
-                cause.next(format!(
-                    "flux-operator create secret registry {secret} -n {namespace} --server HOST --username USER"
-                ))
+                cause.next(NextStep::CreateSecret {
+                    namespace: self.namespace().into(),
+                    name: secret.into(),
+                    secret: SecretKind::Registry { host: None },
+                })
             }
-            other => cause.next(next_for_refusal(other, text, namespace, name)),
+            other => cause.next(next_for_refusal(other, text, instance)),
         };
         Some(cause)
     }
@@ -355,6 +365,10 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let Some(live) = self.snapshot.get_ref(&reference, version) else {
+                let resource = self.snapshot.resource_type(&reference.group, version, &reference.kind);
+                if resource.is_some_and(|resource| self.snapshot.knows(&resource)) {
+                    return Some(self.missing(reference));
+                }
                 continue;
             };
             let health = kstatus::compute(live);
@@ -375,11 +389,7 @@ impl<'a> Walk<'a> {
                             format!("finalizers: {}", finalizers(live)),
                             object::time(live, "/metadata/deletionTimestamp"),
                         )
-                        .next(format!(
-                            "flux-operator reconcile instance {} -n {}",
-                            object::name(self.instance),
-                            self.namespace()
-                        )),
+                        .next(self.reconcile()),
                     );
                 }
                 Status::Failed => {
@@ -387,12 +397,7 @@ impl<'a> Walk<'a> {
                     return Some(
                         Cause::new(Reason::ObjectFailed, live, "an applied object reports failure")
                             .evidence("status", health.message, None)
-                            .next(format!(
-                                "flux-operator events {}/{} -n {}",
-                                reference.kind,
-                                reference.name,
-                                self.namespace()
-                            )),
+                            .next(self.list_events(live)),
                     );
                 }
                 _ if reference.kind == "PersistentVolumeClaim" && health.status == Status::InProgress => {
@@ -404,45 +409,33 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// An object the instance applied is not there any more.
+    fn missing(&mut self, reference: ObjectRef) -> Cause {
+        self.steps.push(WalkStep { object: reference.clone(), ok: Some(false), says: "not found".into() });
+        let summary = format!("{} {} is missing", reference.kind, reference.name);
+        let evidence = format!("{reference} was applied and is not in the cluster");
+        let reconcile = self.reconcile();
+        Cause::of(Reason::ObjectMissing, reference, summary).evidence("status", evidence, None).next(reconcile)
+    }
+
     /// The instance is not ready and nothing below it says why.
     fn unexplained(&self) -> Cause {
         let instance = self.instance;
         let ready = object::condition(instance, condition::READY);
-        let name = object::name(instance);
-        let namespace = self.namespace();
         match ready.filter(|c| c.is_false()) {
             Some(failed) => Cause::new(Reason::ReconciliationFailed, instance, "the last reconciliation failed")
                 .evidence("condition", failed.message(), failed.changed())
-                .next(format!("flux-operator events FluxInstance/{name} -n {namespace}"))
-                .next(format!("flux-operator reconcile instance {name} -n {namespace}")),
+                .next(self.list_events(instance))
+                .next(self.reconcile()),
             None => Cause::new(Reason::InProgress, instance, "reconciliation is under way")
                 .evidence(
                     "condition",
                     ready.map_or("no Ready condition yet", |c| c.message()),
                     ready.and_then(|c| c.changed()),
                 )
-                .next(format!("flux-operator wait instance {name} -n {namespace}")),
+                .next(NextStep::Wait(ObjectRef::of(instance))),
         }
     }
-}
-
-enum Operator<'a> {
-    Alive,
-    Unhealthy(&'a Value),
-    Absent,
-    Unknown,
-}
-
-fn desired_replicas(deployment: &Value) -> i64 {
-    object::number(deployment, "/spec/replicas").unwrap_or(1)
-}
-
-/// Whether a lease has a holder that renewed it in time, with a minute of grace for clocks that differ.
-fn is_held(lease: &Value, now: Timestamp) -> bool {
-    let seconds = object::number(lease, "/spec/leaseDurationSeconds").unwrap_or(15) + 60;
-    object::some_text(lease, "/spec/holderIdentity").is_some()
-        && object::time(lease, "/spec/renewTime")
-            .is_some_and(|renewed| renewed.as_second() + seconds >= now.as_second())
 }
 
 fn finalizers(object: &Value) -> String {
@@ -454,20 +447,21 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The command that shows more of what refused an object.
-fn next_for_refusal(reason: Reason, text: &str, namespace: &str, name: &str) -> String {
+/// What shows more of what refused an object of an instance.
+fn next_for_refusal(reason: Reason, text: &str, instance: &Value) -> NextStep {
+    let namespace = object::namespace(instance);
     match reason {
         Reason::QuotaExceeded => {
             let quota = message::after(text, "exceeded quota: ").unwrap_or_default();
-            format!("kubectl -n {namespace} describe resourcequota {quota}").trim_end().to_owned()
+            NextStep::Describe(ObjectRef::new("", "ResourceQuota", namespace, quota))
         }
-        Reason::WebhookRefused => "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations".into(),
+        Reason::WebhookRefused => NextStep::ListWebhooks,
         Reason::PolicyRefused if text.contains("PodSecurity") => {
-            format!("kubectl get namespace {namespace} --show-labels")
+            NextStep::ShowLabels(ObjectRef::new("", "Namespace", None, namespace.unwrap_or_default()))
         }
-        Reason::PolicyRefused => "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings".into(),
-        Reason::Forbidden => "flux-operator check --pre".into(),
-        _ => format!("flux-operator events FluxInstance/{name} -n {namespace}"),
+        Reason::PolicyRefused => NextStep::ListAdmissionPolicies,
+        Reason::Forbidden => NextStep::CheckRights,
+        _ => NextStep::ListEvents(ObjectRef::of(instance)),
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::inspect::next_step::NextStep;
 use crate::inspect::object::ObjectRef;
 
 /// The kinds of causes; the words are a contract of the JSON output.
@@ -39,6 +40,7 @@ pub enum Reason {
     StuckFinalizer,
     OperatorAbsent,
     ObjectFailed,
+    ObjectMissing,
     ObjectInvalid,
     ReconciliationFailed,
     InProgress,
@@ -59,19 +61,25 @@ pub struct Evidence {
 /// The first real cause, its evidence, and what to do next.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Cause {
+#[schemars(rename = "Cause")]
+pub struct Cause<S = NextStep> {
     pub reason: Reason,
     pub object: ObjectRef,
     /// One sentence without a full stop.
     pub summary: String,
     pub evidence: Vec<Evidence>,
     /// Commands to run, the most useful first.
-    pub next: Vec<String>,
+    pub next: Vec<S>,
 }
 
 impl Cause {
     pub(super) fn new(reason: Reason, object: &Value, summary: impl Into<String>) -> Self {
-        Cause { reason, object: ObjectRef::of(object), summary: summary.into(), evidence: vec![], next: vec![] }
+        Cause::of(reason, ObjectRef::of(object), summary)
+    }
+
+    /// A cause that is about an object nobody can read.
+    pub(super) fn of(reason: Reason, object: ObjectRef, summary: impl Into<String>) -> Self {
+        Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![] }
     }
 
     #[must_use]
@@ -84,8 +92,16 @@ impl Cause {
     }
 
     #[must_use]
-    pub(super) fn next(mut self, command: impl Into<String>) -> Self {
-        self.next.push(command.into());
+    pub(super) fn next(mut self, step: NextStep) -> Self {
+        self.next.push(step);
         self
+    }
+}
+
+impl<S> Cause<S> {
+    /// The same cause with its steps in other words.
+    pub(super) fn map_steps<T>(self, word: impl Fn(S) -> T) -> Cause<T> {
+        let Cause { reason, object, summary, evidence, next } = self;
+        Cause { reason, object, summary, evidence, next: next.into_iter().map(word).collect() }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Cause, Reason, Walk, message};
+use super::{Cause, NextStep, Reason, SecretKind, Walk, message};
 use crate::api::kinds::{self, SECRET};
 use crate::api::well_known::condition::READY;
-use crate::inspect::object;
+use crate::inspect::object::{self, ObjectRef};
 use crate::inspect::trace;
 
 impl<'a> Walk<'a> {
@@ -28,23 +28,33 @@ impl<'a> Walk<'a> {
         }
         let ready = object::condition(source, READY);
         let failed = ready.filter(|c| c.is_false());
-        self.step(source, Some(failed.is_none()), ready.map_or("no Ready condition yet", |c| c.message()));
-        let failed = failed?;
-        let text = failed.message();
-        let (reason, summary) =
-            message::source_failure(text).unwrap_or((Reason::SourceFailed, "the source cannot be fetched"));
+        let ok = ready.map(|_| failed.is_none());
+        self.step(source, ok, ready.map_or("no Ready condition yet", |c| c.message()));
         let namespace = object::namespace(source).unwrap_or_default();
         let url = object::some_text(source, "/spec/url")
             .or_else(|| object::some_text(source, "/spec/endpoint"))
             .unwrap_or_default();
         let secret = object::some_text(source, "/spec/secretRef/name");
         let missing = secret
+            .filter(|_| failed.is_some() || ready.is_none())
             .filter(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
-        let named = secret.or_else(|| message::after(text, "secrets ")).unwrap_or("NAME");
-        let create = create_secret(object::kind(source), url, named, namespace);
+        let again = NextStep::Reconcile { object: ObjectRef::of(source), in_process: false, force: false };
         let kind = object::kind(source);
-        let name = object::name(source);
-        let again = format!("flux-operator reconcile resource {kind}/{name} -n {namespace}");
+        let Some(failed) = failed else {
+            // Nothing was tried yet, and it is known already what will be missing.
+            let missing = missing.filter(|_| ready.is_none())?;
+            return Some(
+                Cause::new(Reason::SecretMissing, source, "a secret the source refers to does not exist")
+                    .evidence("secret", format!("Secret/{namespace}/{missing} not found"), None)
+                    .next(create_secret(kind, url, missing, namespace))
+                    .next(again),
+            );
+        };
+        let text = failed.message();
+        let (reason, summary) =
+            message::source_failure(text).unwrap_or((Reason::SourceFailed, "the source cannot be fetched"));
+        let named = secret.or_else(|| message::after(text, "secrets ")).unwrap_or("NAME");
+        let create = create_secret(kind, url, named, namespace);
         let (reason, summary) = match (reason, missing) {
             // The server's answer is the same without credentials and without a secret to take them from.
             (Reason::CredentialsRejected, Some(_)) => {
@@ -69,7 +79,7 @@ impl<'a> Walk<'a> {
                 };
                 cause.next(create).next(again)
             }
-            _ => cause.next(again).next(format!("flux-operator events {kind}/{name} -n {namespace}")),
+            _ => cause.next(again).next(self.list_events(source)),
         })
     }
 
@@ -80,10 +90,9 @@ impl<'a> Walk<'a> {
         }
         let ready = object::condition(kustomization, READY);
         let failed = ready.filter(|c| c.is_false());
-        self.step(kustomization, Some(failed.is_none()), ready.map_or("no Ready condition yet", |c| c.message()));
+        let ok = ready.map(|_| failed.is_none());
+        self.step(kustomization, ok, ready.map_or("no Ready condition yet", |c| c.message()));
         let failed = failed?;
-        let name = object::name(kustomization);
-        let namespace = object::namespace(kustomization).unwrap_or_default();
         let text = failed.message();
         let (reason, summary) = match failed.reason() {
             "DependencyNotReady" => (Reason::DependencyNotReady, "another Kustomization has to become ready first"),
@@ -99,24 +108,22 @@ impl<'a> Walk<'a> {
             Cause::new(reason, kustomization, summary)
                 .evidence("condition", text, failed.changed())
                 .evidence("spec", format!("path: {}", object::text(kustomization, "/spec/path")), None)
-                .next(format!("flux-operator tree kustomization {name} -n {namespace}"))
-                .next(format!("flux-operator events Kustomization/{name} -n {namespace}")),
+                .next(NextStep::ShowTree(ObjectRef::of(kustomization)))
+                .next(self.list_events(kustomization)),
         )
     }
 }
 
-/// The command that creates the kind of secret a source wants.
-fn create_secret(kind: &str, url: &str, name: &str, namespace: &str) -> String {
-    let create = "flux-operator create secret";
-    match kind {
+/// Creates the kind of secret a source wants.
+fn create_secret(kind: &str, url: &str, name: &str, namespace: &str) -> NextStep {
+    let secret = match kind {
         "OCIRepository" => {
-            let host = url.trim_start_matches("oci://").split('/').next().unwrap_or_default();
-            format!("{create} registry {name} -n {namespace} --server {host} --username USER")
+            let host = url.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
+            SecretKind::Registry { host: host.map(Into::into) }
         }
-        "Bucket" => format!("{create} bucket {name} -n {namespace}"),
-        _ if url.starts_with("ssh://") => {
-            format!("{create} ssh {name} -n {namespace} --private-key-file ./identity --knownhosts-file ./known_hosts")
-        }
-        _ => format!("{create} basic-auth {name} -n {namespace} --username USER"),
-    }
+        "Bucket" => SecretKind::Bucket,
+        _ if url.starts_with("ssh://") => SecretKind::Ssh,
+        _ => SecretKind::BasicAuth,
+    };
+    NextStep::CreateSecret { namespace: namespace.into(), name: name.into(), secret }
 }

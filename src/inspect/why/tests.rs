@@ -76,7 +76,7 @@ fn a_suspended_instance_is_told_to_resume() {
     object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
     let cause = cause(object, []);
     assert_eq!(cause.reason, Reason::Suspended);
-    assert_eq!(cause.next[0], "flux-operator resume instance flux -n fs");
+    assert_eq!(cause.next, [NextStep::Resume(cause.object.clone())]);
 }
 
 #[test]
@@ -105,7 +105,9 @@ fn a_missing_pull_secret_is_told_from_a_rejected_one() {
     };
     let missing = cause(unhealthy(), failing("401 Unauthorized").into_iter().chain([secret("other")]));
     assert_eq!(missing.reason, Reason::PullSecretMissing);
-    assert!(missing.next[0].contains("create secret registry regcred -n fs --server ghcr.io"));
+    let registry = SecretKind::Registry { host: Some("ghcr.io".into()) };
+    let create = NextStep::CreateSecret { namespace: "fs".into(), name: "regcred".into(), secret: registry };
+    assert_eq!(missing.next, [create]);
     let rejected = cause(unhealthy(), failing("401 Unauthorized").into_iter().chain([secret("regcred")]));
     assert_eq!(rejected.reason, Reason::PullSecretRejected);
     let unset =
@@ -133,7 +135,7 @@ fn a_crash_loop_shows_exit_code_and_last_log_line() {
     let texts: Vec<_> = cause.evidence.iter().map(|e| (e.from.as_str(), e.text.as_str())).collect();
     assert!(texts.contains(&("last log line", "panic: no config")), "{texts:?}");
     assert!(texts.contains(&("status", "last run ended with exit code 1 (Error)")), "{texts:?}");
-    assert!(cause.next[0].contains("--previous"));
+    assert!(matches!(&cause.next[0], NextStep::ShowLog { container: Some(name), .. } if name == "manager"));
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn pods_that_were_refused_are_explained_by_the_deployment_or_its_sets() {
         [failure("pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=0")],
     );
     assert_eq!(quota.reason, Reason::QuotaExceeded);
-    assert_eq!(quota.next[0], "kubectl -n fs describe resourcequota small");
+    assert_eq!(quota.next, [NextStep::Describe(ObjectRef::new("", "ResourceQuota", Some("fs"), "small"))]);
     let webhook = cause(unhealthy(), [failure("admission webhook \"no.example.com\" denied the request: no")]);
     assert_eq!(webhook.reason, Reason::WebhookRefused);
     let policy = cause(
@@ -307,4 +309,71 @@ fn a_cluster_is_asked_for_nothing_beyond_the_cause() {
         ),
         "{asked:?}"
     );
+}
+
+#[test]
+fn a_controller_that_is_gone_is_a_cause_though_the_instance_says_ready() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["status"]["components"] = json!([{"name": "source-controller"}, {"name": "helm-controller"}]);
+    let healthy = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+        "conditions": [{"type": "Available", "status": "True"}]});
+    let cause = cause(object, [deployment(healthy)]);
+    assert_eq!(
+        (cause.reason, cause.object.to_string().as_str()),
+        (Reason::ObjectMissing, "Deployment/fs/helm-controller")
+    );
+    assert_eq!(cause.summary, "Deployment helm-controller is missing");
+    // No operator is there to bring it back.
+    assert!(matches!(cause.next[..], [NextStep::Reconcile { in_process: true, .. }]), "{:?}", cause.next);
+}
+
+#[test]
+fn an_applied_object_that_is_gone_is_a_cause_where_its_kind_can_be_read() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["status"]["inventory"] = json!({"entries": [
+        {"id": "fs_source-controller__Service", "v": "v1"}, {"id": "fs_a_networking.k8s.io_NetworkPolicy", "v": "v1"}]});
+    let other = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "namespace": "fs"}});
+    let gone = cause(object.clone(), [other]);
+    assert_eq!(
+        (gone.reason, gone.object.to_string().as_str()),
+        (Reason::ObjectMissing, "Service/fs/source-controller")
+    );
+    assert!(explain(object, []).ready, "a dump without the kinds says nothing of them");
+}
+
+#[test]
+fn an_operator_that_stopped_renewing_or_was_scaled_down_is_the_cause_of_an_unanswered_request() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["annotations"] = json!({"reconcile.fluxcd.io/requestedAt": "2026-01-01T00:50:00Z"});
+    let operator = |replicas: i64| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": "fs",
+                "labels": {"app.kubernetes.io/name": "flux-operator"}},
+            "spec": {"replicas": replicas}, "status": {"readyReplicas": replicas}})
+    };
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator", "namespace": "fs"},
+        "spec": {"holderIdentity": "pod-abc_1234", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:35:00.000000Z"}});
+    let silent = cause(object.clone(), [operator(1), lease.clone()]);
+    assert_eq!(silent.reason, Reason::OperatorAbsent);
+    assert!(silent.summary.contains("no longer renews its lease"), "{}", silent.summary);
+    assert!(matches!(silent.next[0], NextStep::Restart(_)));
+    let scaled = cause(object, [operator(0), lease]);
+    assert!(matches!(scaled.next[0], NextStep::Scale { replicas: 1, .. }), "{:?}", scaled.next);
+}
+
+#[test]
+fn the_step_for_a_stuck_finalizer_without_an_operator_is_an_uninstallation() {
+    let mut object = instance("True", "ReconciliationSucceeded", "done");
+    object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    object["metadata"]["finalizers"] = json!(["fluxcd.controlplane.io/finalizer"]);
+    let stuck = cause(object, [deployment(json!({}))]);
+    assert_eq!(stuck.next, [NextStep::Uninstall(stuck.object.clone())]);
+}
+
+#[test]
+fn a_source_that_reported_nothing_is_not_fine_and_its_missing_secret_is_named() {
+    let mut objects = synced("https://x", Some("absent"), "", "");
+    objects[0]["status"] = json!({});
+    let why = explain(with_sync(), objects.into_iter().chain([secret("other")]));
+    assert_eq!(why.walk.iter().find(|step| step.object.kind == "GitRepository").unwrap().ok, None);
+    assert_eq!(why.cause.unwrap().reason, Reason::SecretMissing);
 }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Cause, Reason, Walk, desired_replicas, finalizers, message};
+use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message};
 use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
 use crate::inspect::object::{self, ObjectRef};
+use crate::inspect::operator::desired_replicas;
 use crate::inspect::{components, events};
 use crate::k8s::kstatus;
 
@@ -39,7 +40,7 @@ impl<'a> Walk<'a> {
                     ),
                 )
                 .evidence("metadata", format!("finalizers: {}", finalizers(deployment)), None)
-                .next(self.kubectl(deployment, "get", "-o jsonpath={.metadata.finalizers}")),
+                .next(NextStep::ShowFinalizers(ObjectRef::of(deployment))),
             );
         }
         let pods = components::pods(self.snapshot, deployment);
@@ -53,21 +54,9 @@ impl<'a> Walk<'a> {
             (desired_replicas(deployment) == 0).then(|| {
                 Cause::new(Reason::ObjectFailed, deployment, "the Deployment is scaled to zero")
                     .evidence("spec", "replicas: 0", None)
-                    .next(format!(
-                        "flux-operator reconcile instance {} -n {}",
-                        object::name(self.instance),
-                        self.namespace()
-                    ))
+                    .next(self.reconcile())
             })
         })
-    }
-
-    fn kubectl(&self, object: &Value, verb: &str, rest: &str) -> String {
-        let reference = ObjectRef::of(object);
-        let namespace = reference.namespace.map(|n| format!("-n {n} ")).unwrap_or_default();
-        format!("kubectl {namespace}{verb} {}/{} {rest}", reference.kind.to_lowercase(), reference.name)
-            .trim_end()
-            .to_owned()
     }
 
     /// Pods that were never created: the Deployment, its replica sets or their events say who refused them.
@@ -91,7 +80,7 @@ impl<'a> Walk<'a> {
             }
         };
         let (reason, summary) = message::refusal(&text).unwrap_or((Reason::ObjectFailed, "its pods cannot be created"));
-        let next = super::next_for_refusal(reason, &text, self.namespace(), object::name(self.instance));
+        let next = super::next_for_refusal(reason, &text, self.instance);
         Some(Cause::new(reason, deployment, summary).evidence(from, text, at).next(next))
     }
 
@@ -110,7 +99,7 @@ impl<'a> Walk<'a> {
                     format!("finalizers: {}", finalizers(pod)),
                     object::time(pod, "/metadata/deletionTimestamp"),
                 )
-                .next(self.kubectl(pod, "get", "-o jsonpath={.metadata.finalizers}")),
+                .next(NextStep::ShowFinalizers(ObjectRef::of(pod))),
             );
         }
         if let Some(claim) = self.claims(pod) {
@@ -122,8 +111,8 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(Reason::Unschedulable, pod, "no node can take the pod")
                     .evidence("condition", scheduled.message(), scheduled.changed())
-                    .next(self.kubectl(pod, "describe", ""))
-                    .next("kubectl get nodes -o wide"),
+                    .next(NextStep::Describe(ObjectRef::of(pod)))
+                    .next(NextStep::ListNodes),
             );
         }
         let statuses = object::items(pod, "/status/initContainerStatuses")
@@ -148,14 +137,14 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(reason, pod, summary)
                     .evidence("event", text, events::last_seen(event))
-                    .next(self.kubectl(pod, "describe", "")),
+                    .next(NextStep::Describe(ObjectRef::of(pod))),
             );
         }
         let probe = events::newest_warning(&events, &ObjectRef::of(pod), &["Unhealthy"])?;
         Some(
             Cause::new(Reason::ProbeFailing, pod, "a probe of the container fails")
                 .evidence("event", object::text(probe, "/message"), events::last_seen(probe))
-                .next(self.kubectl(pod, "logs", "--tail=20")),
+                .next(NextStep::ShowLog { pod: ObjectRef::of(pod), container: None }),
         )
     }
 
@@ -169,7 +158,7 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(Reason::ContainerConfigError, pod, format!("the container cannot be started ({waiting})"))
                     .evidence("status", text, None)
-                    .next(self.kubectl(pod, "describe", "")),
+                    .next(NextStep::Describe(ObjectRef::of(pod))),
             );
         }
         let terminated = ["/lastState/terminated", "/state/terminated"]
@@ -215,7 +204,7 @@ impl<'a> Walk<'a> {
                 cause = cause.evidence("spec", format!("memory limit: {limit}"), None);
             }
         }
-        Some(cause.next(self.kubectl(pod, "logs", &format!("-c {name} --previous --tail=20"))))
+        Some(cause.next(NextStep::ShowLog { pod: ObjectRef::of(pod), container: Some(name.to_owned()) }))
     }
 
     /// The last line that says something, of the run that ended or else of the one that goes on.
@@ -251,8 +240,10 @@ impl<'a> Walk<'a> {
             .copied()
             .find(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
         let host = image.split('/').next().unwrap_or(image);
-        let create = |name: &str| {
-            format!("flux-operator create secret registry {name} -n {namespace} --server {host} --username USER")
+        let create = |name: &str| NextStep::CreateSecret {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            secret: SecretKind::Registry { host: Some(host.to_owned()) },
         };
         let rejected = message::wants_credentials(waiting) || message::wants_credentials(event_text);
         let base = |reason, summary: String| {
@@ -279,10 +270,10 @@ impl<'a> Walk<'a> {
                 format!("the image {image} cannot be pulled: the registry wants credentials and no pull secret is set"),
             )
             .next(create("registry-auth"))
-            .next(format!("kubectl -n {namespace} edit fluxinstance {}", object::name(self.instance))),
+            .next(NextStep::Edit(ObjectRef::of(self.instance))),
             (false, _) => base(Reason::ImagePullFailed, format!("the image {image} cannot be pulled"))
-                .next("flux-operator distribution images")
-                .next(self.kubectl(pod, "describe", "")),
+                .next(NextStep::ListImages)
+                .next(NextStep::Describe(ObjectRef::of(pod))),
         }
     }
 
@@ -305,11 +296,7 @@ impl<'a> Walk<'a> {
                                 object::condition(pod, "PodScheduled").map_or("", |c| c.message()),
                                 None,
                             )
-                            .next(format!(
-                                "flux-operator reconcile instance {} -n {}",
-                                object::name(self.instance),
-                                self.namespace()
-                            )),
+                            .next(self.reconcile()),
                     );
                 }
                 None => {}
@@ -339,6 +326,6 @@ impl<'a> Walk<'a> {
         if let Some(event) = event {
             cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
         }
-        cause.next(self.kubectl(claim, "describe", "")).next("kubectl get storageclass")
+        cause.next(NextStep::Describe(reference)).next(NextStep::ListStorageClasses)
     }
 }

@@ -1,0 +1,194 @@
+//! The words for what the library calls a next step: the only place that knows which command line does it.
+
+use flux_operator::api::well_known::GROUP;
+use flux_operator::inspect::next_step::{NextStep, SecretKind};
+use flux_operator::inspect::object::ObjectRef;
+
+/// A step as a command line to copy; as a sentence where no command does it.
+pub fn command(step: &NextStep) -> String {
+    match step {
+        NextStep::Reconcile { object, in_process, force } => {
+            let flag = |on: &bool, text: &str| if *on { text.to_owned() } else { String::new() };
+            format!(
+                "flux-operator reconcile {}{}{}",
+                noun(object),
+                flag(in_process, " --in-process"),
+                flag(force, " --force")
+            )
+        }
+        NextStep::Resume(object) => format!("flux-operator resume {}", noun(object)),
+        NextStep::Wait(object) => format!("flux-operator wait {}", noun(object)),
+        NextStep::Explain(object) => format!("flux-operator why {}", noun(object)),
+        NextStep::ListEvents(object) => {
+            format!("flux-operator events {}/{}{}", object.kind, object.name, namespace(object))
+        }
+        NextStep::ShowTree(object) => {
+            format!("flux-operator tree {} {}{}", object.kind.to_lowercase(), object.name, namespace(object))
+        }
+        NextStep::Uninstall(object) => format!("flux-operator uninstall {} --in-process", noun(object)),
+        NextStep::ExportInstance(object) => format!("flux-operator export {} > instance.yaml", noun(object)),
+        NextStep::BuildExportedInstance => "flux-operator build instance -f instance.yaml".into(),
+        NextStep::CreateInstance => "flux-operator create instance".into(),
+        NextStep::ApplyInProcess => "flux-operator apply instance -f FILE --in-process".into(),
+        NextStep::CreateSecret { namespace, name, secret } => create_secret(namespace, name, secret),
+        NextStep::ListVersions => "flux-operator distribution versions".into(),
+        NextStep::ListImages => "flux-operator distribution images".into(),
+        NextStep::CheckRights => "flux-operator check --pre".into(),
+        NextStep::ListNotReady => "flux-operator get all -A --ready-status False".into(),
+        NextStep::Describe(object) => kubectl("describe", object, ""),
+        NextStep::Edit(object) => kubectl("edit", object, ""),
+        NextStep::ShowConditions(object) => kubectl("get", object, "-o jsonpath={.status.conditions}"),
+        NextStep::ShowFinalizers(object) => kubectl("get", object, "-o jsonpath={.metadata.finalizers}"),
+        NextStep::ShowLabels(object) => kubectl("get", object, "--show-labels"),
+        NextStep::ShowLog { pod, container: None } => kubectl("logs", pod, "--tail=20"),
+        NextStep::ShowLog { pod, container: Some(name) } => {
+            kubectl("logs", pod, &format!("-c {name} --previous --tail=20"))
+        }
+        NextStep::Restart(object) => kubectl("rollout restart", object, ""),
+        NextStep::Scale { object, replicas } => kubectl("scale", object, &format!("--replicas={replicas}")),
+        NextStep::ListNodes => "kubectl get nodes -o wide".into(),
+        NextStep::ListStorageClasses => "kubectl get storageclass".into(),
+        NextStep::ListWebhooks => "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations".into(),
+        NextStep::ListAdmissionPolicies => {
+            "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings".into()
+        }
+        NextStep::Advice(_) | NextStep::Then { .. } => sentence(step),
+    }
+}
+
+/// A step as a hint: what to run, or what to do.
+pub fn sentence(step: &NextStep) -> String {
+    match step {
+        NextStep::Advice(text) => text.clone(),
+        NextStep::Then { first, then } => format!("{first}: `{}`", command(then)),
+        step => format!("run `{}`", command(step)),
+    }
+}
+
+/// An object as the verbs of this program name it.
+fn noun(object: &ObjectRef) -> String {
+    if object.group == GROUP && object.kind == "FluxInstance" {
+        format!("instance {}{}", object.name, namespace(object))
+    } else {
+        format!("resource {}/{}{}", object.kind, object.name, namespace(object))
+    }
+}
+
+fn namespace(object: &ObjectRef) -> String {
+    object.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
+}
+
+fn kubectl(verb: &str, object: &ObjectRef, rest: &str) -> String {
+    let namespace = object.namespace.as_ref().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
+    // A resource that no name was found for is shown with all of its kind.
+    let name = if object.name.is_empty() { String::new() } else { format!("/{}", object.name) };
+    let kind = match object.kind.as_str() {
+        "CustomResourceDefinition" => "crd".to_owned(),
+        kind => kind.to_lowercase(),
+    };
+    format!("kubectl {namespace}{verb} {kind}{name} {rest}").trim_end().to_owned()
+}
+
+fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
+    let (kind, rest) = match secret {
+        SecretKind::Registry { host } => {
+            let host = host.as_deref().unwrap_or("HOST");
+            ("registry", format!("--server {host} --username USER"))
+        }
+        SecretKind::Ssh => ("ssh", "--private-key-file ./identity --knownhosts-file ./known_hosts".to_owned()),
+        SecretKind::BasicAuth => ("basic-auth", "--username USER".to_owned()),
+        SecretKind::Bucket => ("bucket", "--accesskey KEY".to_owned()),
+    };
+    format!("flux-operator create secret {kind} {name} -n {namespace} {rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Every step there is, for each sort of object it is made for.
+    fn samples() -> Vec<NextStep> {
+        let instance = ObjectRef::new(GROUP, "FluxInstance", Some("fs"), "flux");
+        let other = ObjectRef::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("fs"), "web");
+        let reconcile =
+            |object: &ObjectRef, in_process, force| NextStep::Reconcile { object: object.clone(), in_process, force };
+        let secret = |secret| NextStep::CreateSecret { namespace: "fs".into(), name: "creds".into(), secret };
+        let of = |object: &ObjectRef| {
+            let object = || object.clone();
+            vec![
+                NextStep::Resume(object()),
+                NextStep::Wait(object()),
+                NextStep::ListEvents(object()),
+                NextStep::Describe(object()),
+                NextStep::Edit(object()),
+                NextStep::ShowConditions(object()),
+                NextStep::ShowFinalizers(object()),
+                NextStep::ShowLabels(object()),
+                NextStep::ShowLog { pod: object(), container: None },
+                NextStep::ShowLog { pod: object(), container: Some("manager".into()) },
+                NextStep::Restart(object()),
+                NextStep::Scale { object: object(), replicas: 1 },
+            ]
+        };
+        let mut all = vec![
+            reconcile(&instance, false, false),
+            reconcile(&instance, true, false),
+            reconcile(&instance, false, true),
+            reconcile(&other, false, false),
+            NextStep::Explain(instance.clone()),
+            NextStep::Uninstall(instance.clone()),
+            NextStep::ExportInstance(instance.clone()),
+            NextStep::ShowTree(other.clone()),
+            NextStep::BuildExportedInstance,
+            NextStep::CreateInstance,
+            NextStep::ApplyInProcess,
+            secret(SecretKind::Registry { host: None }),
+            secret(SecretKind::Registry { host: Some("ghcr.io".into()) }),
+            secret(SecretKind::Ssh),
+            secret(SecretKind::BasicAuth),
+            secret(SecretKind::Bucket),
+            NextStep::ListVersions,
+            NextStep::ListImages,
+            NextStep::CheckRights,
+            NextStep::ListNotReady,
+            NextStep::ListNodes,
+            NextStep::ListStorageClasses,
+            NextStep::ListWebhooks,
+            NextStep::ListAdmissionPolicies,
+            NextStep::Advice("do it by hand".into()),
+        ];
+        all.extend(of(&instance));
+        all.extend(of(&other));
+        all
+    }
+
+    #[test]
+    fn every_command_that_is_recommended_exists() {
+        let mut own = 0;
+        for step in samples() {
+            let line = command(&step);
+            let mut words = line.split(" > ").next().unwrap_or_default().split(' ').peekable();
+            if words.peek() != Some(&"flux-operator") {
+                assert!(line.starts_with("kubectl ") || matches!(step, NextStep::Advice(_)), "{line}");
+                continue;
+            }
+            own += 1;
+            if let Err(error) = Cli::try_parse_from(words) {
+                panic!("{line}\n{error}");
+            }
+        }
+        assert!(own > 20, "{own}");
+    }
+
+    #[test]
+    fn hints_are_sentences_around_the_command() {
+        let why = NextStep::Explain(ObjectRef::new(GROUP, "FluxInstance", Some("fs"), "flux"));
+        assert_eq!(sentence(&why), "run `flux-operator why instance flux -n fs`");
+        let then = NextStep::Then { first: "write it".into(), then: Box::new(NextStep::BuildExportedInstance) };
+        assert_eq!(sentence(&then), "write it: `flux-operator build instance -f instance.yaml`");
+        assert_eq!(sentence(&NextStep::Advice("wait".into())), "wait");
+    }
+}

@@ -1,0 +1,86 @@
+//! What a person can do next, as a value. Which command line that is stands in the terminal's room, not here.
+
+use super::object::ObjectRef;
+
+/// One thing a person can do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Have an object reconciled now; `in_process` where nobody in the cluster would do it, `force` whatever was done before.
+    Reconcile {
+        object: ObjectRef,
+        in_process: bool,
+        force: bool,
+    },
+    Resume(ObjectRef),
+    Wait(ObjectRef),
+    Explain(ObjectRef),
+    ListEvents(ObjectRef),
+    ShowTree(ObjectRef),
+    /// Remove an instance and what it installed without an operator.
+    Uninstall(ObjectRef),
+    /// Write an instance to a file and build it there.
+    ExportInstance(ObjectRef),
+    BuildExportedInstance,
+    CreateInstance,
+    /// Install Flux from a file without an operator.
+    ApplyInProcess,
+    CreateSecret {
+        namespace: String,
+        name: String,
+        secret: SecretKind,
+    },
+    ListVersions,
+    ListImages,
+    CheckRights,
+    /// Objects of all namespaces that are not ready.
+    ListNotReady,
+    Describe(ObjectRef),
+    Edit(ObjectRef),
+    ShowConditions(ObjectRef),
+    ShowFinalizers(ObjectRef),
+    ShowLabels(ObjectRef),
+    /// The last lines of a pod's log; with a container, those of its run before the last restart.
+    ShowLog {
+        pod: ObjectRef,
+        container: Option<String>,
+    },
+    Restart(ObjectRef),
+    Scale {
+        object: ObjectRef,
+        replicas: u32,
+    },
+    ListNodes,
+    ListStorageClasses,
+    ListWebhooks,
+    ListAdmissionPolicies,
+    /// Something no command does: a sentence without a full stop.
+    Advice(String),
+    /// Something no command does, and what follows it.
+    Then {
+        first: String,
+        then: Box<NextStep>,
+    },
+}
+
+/// The Secret somebody asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretKind {
+    /// `host` of the registry, where it is known.
+    Registry {
+        host: Option<String>,
+    },
+    Ssh,
+    BasicAuth,
+    Bucket,
+}
+
+impl NextStep {
+    pub(super) fn advice(text: impl Into<String>) -> Self {
+        NextStep::Advice(text.into())
+    }
+
+    /// This step after something no command does.
+    pub(super) fn after(self, first: impl Into<String>) -> Self {
+        NextStep::Then { first: first.into(), then: Box::new(self) }
+    }
+}

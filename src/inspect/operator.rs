@@ -1,0 +1,120 @@
+//! Whether an operator looks after an instance: the one answer all views give.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::object;
+use super::read::snapshot::Snapshot;
+use crate::api::kinds::{DEPLOYMENT, LEASE};
+use crate::api::lease::{Holder, LeaseRecord};
+use crate::api::well_known;
+use crate::k8s::kstatus;
+
+/// What the Deployment and the lease of the operator say together.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperatorState<'a> {
+    /// It renews its lease; or it has none, and a pod of its Deployment is ready.
+    Running,
+    /// A run from a terminal is at work right now.
+    TerminalRun(String),
+    /// There is a Deployment, and no pod of it is ready.
+    Stopped(&'a Value),
+    /// Its pod is ready, and it no longer renews its lease.
+    Silent(&'a Value, LeaseRecord),
+    Absent,
+    /// Deployments cannot be read.
+    Unknown,
+}
+
+/// The operator's Deployment: by label anywhere, else by name in the instance's namespace.
+pub fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
+    let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
+    let labelled = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
+    labelled.into_iter().next().or_else(|| snapshot.get(&DEPLOYMENT, Some(namespace), well_known::OPERATOR_NAME))
+}
+
+/// The lease of the operator that looks at the instances of a namespace.
+pub fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord> {
+    snapshot.get(&LEASE, Some(namespace), well_known::OPERATOR_NAME).map(LeaseRecord::of)
+}
+
+/// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
+pub fn desired_replicas(object: &Value) -> i64 {
+    object::number(object, "/spec/replicas").unwrap_or(1)
+}
+
+/// Whether a pod of the Deployment could be at work.
+pub fn has_ready_pod(deployment: &Value) -> bool {
+    let ready = object::number(deployment, "/status/readyReplicas").unwrap_or_default();
+    desired_replicas(deployment) > 0 && (ready > 0 || kstatus::compute(deployment).is_current())
+}
+
+/// Whether anybody looks after the instances of a namespace, at a moment.
+pub fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
+    let deployment = deployment(snapshot, namespace);
+    let lease = lease(snapshot, namespace);
+    let expired = match lease {
+        Some(LeaseRecord { holder: Holder::Operator(_), .. }) if lease.as_ref().is_some_and(|l| l.is_fresh(now)) => {
+            return OperatorState::Running;
+        }
+        Some(LeaseRecord { holder: Holder::Terminal(ref name), .. })
+            if lease.as_ref().is_some_and(|l| l.is_fresh(now)) =>
+        {
+            return OperatorState::TerminalRun(name.clone());
+        }
+        Some(record @ LeaseRecord { holder: Holder::Operator(_), .. }) => Some(record),
+        // Nobody holds it, or a run from a terminal left it behind: that says nothing about an operator.
+        _ => None,
+    };
+    match (deployment, expired) {
+        (Some(deployment), _) if !has_ready_pod(deployment) => OperatorState::Stopped(deployment),
+        (Some(deployment), Some(record)) => OperatorState::Silent(deployment, record),
+        (Some(_), None) => OperatorState::Running,
+        (None, _) if snapshot.knows(&DEPLOYMENT) => OperatorState::Absent,
+        (None, _) => OperatorState::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn operator(replicas: i64, ready: i64) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": "fs",
+                "labels": {"app.kubernetes.io/name": "flux-operator"}},
+            "spec": {"replicas": replicas}, "status": {"readyReplicas": ready}})
+    }
+
+    fn lease(holder: &str, renewed: &str) -> Value {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator", "namespace": "fs"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}})
+    }
+
+    #[test]
+    fn deployment_and_lease_are_judged_together() {
+        let fresh = "2026-01-01T00:59:55.000000Z";
+        let old = "2026-01-01T00:00:00.000000Z";
+        let other =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x", "namespace": "fs"}});
+        let cases = [
+            (vec![operator(1, 1)], "Running"),
+            (vec![operator(1, 1), lease("pod_1", fresh)], "Running"),
+            (vec![operator(1, 1), lease("pod_1", old)], "Silent"),
+            (vec![operator(1, 1), lease("", old)], "Running"),
+            (vec![operator(1, 1), lease("flux-operator-ctl/h_1", old)], "Running"),
+            (vec![operator(1, 1), lease("flux-operator-ctl/h_1", fresh)], "TerminalRun"),
+            (vec![operator(0, 0)], "Stopped"),
+            (vec![operator(1, 0), lease("pod_1", old)], "Stopped"),
+            (vec![other.clone(), lease("pod_1", fresh)], "Running"),
+            (vec![other.clone(), lease("pod_1", old)], "Absent"),
+            (vec![other], "Absent"),
+            (vec![], "Unknown"),
+        ];
+        for (objects, expected) in cases {
+            let snapshot = Snapshot::of_dump(objects.clone());
+            let state = state(&snapshot, "fs", "2026-01-01T01:00:00Z".parse().unwrap());
+            assert!(format!("{state:?}").starts_with(expected), "{expected}: {state:?} of {objects:?}");
+        }
+    }
+}
