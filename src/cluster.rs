@@ -27,10 +27,11 @@ mod streamed_body;
 pub mod watch;
 
 pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
+pub use credential_plugin::PluginTerminal;
 pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason};
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use object_ref::ObjectRef;
 pub use objects::{ApplyOptions, ListOptions, Outcome};
 pub use proxy::ProxyEnvironment;
-pub use retry::{Retry, RetryObserver};
+pub use retry::{Retry, RetryObserver, after};
 pub use streamed_body::Pieces;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::lease::LeaseError;
+use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::cluster::requests::CallError;
 use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
 use flux_operator::distribution::Distribution;
@@ -93,7 +93,10 @@ pub fn refuse_beside_operator(
 /// Options of a run from this terminal.
 pub fn options(args: &InProcessArgs, strict: bool) -> Options {
     let host = environment::host_name().unwrap_or_else(|| "terminal".to_owned());
-    let mut options = Options::in_process(format!("{TERMINAL_IDENTITY_PREFIX}{host}_{}", std::process::id()));
+    let mut options = Options::in_process(lease::unique_identity(&format!(
+        "{TERMINAL_IDENTITY_PREFIX}{host}_{}",
+        std::process::id()
+    )));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
         // An operator is refused before this. A run from another terminal ends soon, and the lease of one that was killed

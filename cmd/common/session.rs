@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{Cluster, ClusterError, ObjectRef};
+use flux_operator::cluster::{self, Cluster, ClusterError, ObjectRef};
 use flux_operator::format::go_duration;
 use flux_operator::reconcile::operator::{Attention, attention};
 use k8s_openapi::api::core::v1::Event;
@@ -36,7 +36,7 @@ pub struct Deadline {
 
 impl Deadline {
     pub fn after(length: Duration) -> Self {
-        Deadline { end: Instant::now() + length, length }
+        Deadline { end: cluster::after(length), length }
     }
 
     pub fn instant(self) -> Instant {

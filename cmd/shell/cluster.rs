@@ -1,12 +1,12 @@
 //! From flags and environment to a cluster, and from its failures to the words and exit codes of the command line.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use flux_operator::cluster::{
-    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, ProxyEnvironment, Retry,
-    RetryObserver,
+    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginTerminal,
+    ProxyEnvironment, Retry, RetryObserver,
 };
 
 use super::{CliError, Exit, GlobalArgs, Shell, environment};
@@ -34,6 +34,7 @@ pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         on_retry: observer(flags.quiet),
         purpose: Some(shell.command().to_owned()),
+        plugin_terminal: PluginTerminal { stdin: std::io::stdin().is_terminal(), stderr: shell.stderr_is_terminal() },
     };
     flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
 }

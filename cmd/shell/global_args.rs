@@ -125,12 +125,12 @@ impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a duration: write 90s, 5m, 1h30m, or a number of seconds");
-        if let Ok(seconds) = text.parse::<f64>() {
-            return Duration::try_from_secs_f64(seconds).map(DurationArg).map_err(|_| wrong());
-        }
-        let duration = go_duration::parse(text).map_err(|_| wrong())?;
-        Duration::try_from(duration).map(DurationArg).map_err(|_| wrong())
+        let wrong = || format!("`{text}` is not a positive duration: write 90s, 5m, 1h30m, or a number of seconds");
+        let duration = match text.parse::<f64>() {
+            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+            Err(_) => go_duration::parse(text).ok().and_then(|duration| Duration::try_from(duration).ok()),
+        };
+        duration.filter(|duration| !duration.is_zero()).map(DurationArg).ok_or_else(wrong)
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         for (text, millis) in [("3", 3000), ("3s", 3000), ("1m30s", 90_000), ("500ms", 500), ("1.5h", 5_400_000)] {
             assert_eq!(text.parse::<DurationArg>(), Ok(DurationArg(Duration::from_millis(millis))), "{text}");
         }
-        for text in ["", "s", "3x", "-3", "1m-", "1 m", "inf", "nan"] {
+        for text in ["", "s", "3x", "-3", "1m-", "1 m", "inf", "nan", "0", "0s"] {
             assert!(text.parse::<DurationArg>().is_err(), "{text}");
         }
     }

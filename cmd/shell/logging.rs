@@ -14,11 +14,11 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
         return;
     }
     let directives = from_environment.unwrap_or_else(|| {
-        // kube logs every failed request as an error although the command reports it too.
+        // kube logs answers it cannot read, with all that is in them; requests are logged by our own client.
         match verbose {
             1 => "flux_operator=info",
-            2 => "flux_operator=debug,kube_client=debug",
-            _ => "trace",
+            2 => "flux_operator=debug",
+            _ => "trace,kube_client=off",
         }
         .to_owned()
     });

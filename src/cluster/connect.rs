@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret, SecretString};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-use super::credential_plugin::{self, PluginToken};
+use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::retry::{CallPolicy, RetryObserver, bounded};
@@ -39,6 +39,7 @@ pub struct ConnectOptions {
     pub on_retry: Option<RetryObserver>,
     /// What is done, for the `User-Agent` of every request: a command without its arguments.
     pub purpose: Option<String>,
+    pub plugin_terminal: PluginTerminal,
 }
 
 /// The API server as a pod sees it.
@@ -66,6 +67,7 @@ impl ConnectOptions {
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             on_retry: None,
             purpose: None,
+            plugin_terminal: PluginTerminal::default(),
         }
     }
 }
@@ -144,7 +146,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     if url.scheme_str() != Some("https") {
         without_credentials(&mut user, &url, options.overrides.token.as_ref())?;
     }
-    let token = sign_in(&mut user, &cluster).await?;
+    let token = sign_in(&mut user, &cluster, options.plugin_terminal).await?;
     let identity = Identity {
         certificate: client_certificate(&user)?,
         token: user.token.clone().filter(|_| user.token_file.is_none()),
@@ -213,7 +215,11 @@ fn without_credentials(user: &mut AuthInfo, url: &Uri, token: Option<&SecretStri
 }
 
 /// Runs the credential plugin unless other credentials win over it, and puts what it gave in its place.
-async fn sign_in(user: &mut AuthInfo, cluster: &ClusterInfo) -> Result<Option<Arc<PluginToken>>, Reason> {
+async fn sign_in(
+    user: &mut AuthInfo,
+    cluster: &ClusterInfo,
+    terminal: PluginTerminal,
+) -> Result<Option<PluginToken>, Reason> {
     let Some(mut plugin) = user.exec.take() else { return Ok(None) };
     if user.token.is_some() || user.token_file.is_some() || (user.username.is_some() && user.password.is_some()) {
         return Ok(None);
@@ -222,14 +228,14 @@ async fn sign_in(user: &mut AuthInfo, cluster: &ClusterInfo) -> Result<Option<Ar
         let info = ExecAuthCluster::try_from(cluster).map_err(|e| Reason::Config(innermost(&e)))?;
         plugin.cluster = Some(info);
     }
-    let credentials = credential_plugin::run(&plugin).await?;
+    let credentials = credential_plugin::run(&plugin, terminal).await?;
     if let Some((certificate, key)) = &credentials.certificate {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         user.client_certificate_data = Some(encode(certificate));
         user.client_key_data = Some(encode(key.expose_secret()).into());
     }
     match credentials.token {
-        Some(_) => Ok(Some(Arc::new(PluginToken::new(plugin, &credentials)?))),
+        Some(_) => Ok(Some(PluginToken::new(plugin, terminal, &credentials)?)),
         None => Ok(None),
     }
 }

@@ -1,24 +1,40 @@
 //! Credential plugins of a kubeconfig (`exec:`): `aws eks get-token`, `kubelogin`, `gke-gcloud-auth-plugin` and the like.
 //!
 //! kube runs a plugin up to three times while it builds one client; plugins may take seconds and ask for a password, so it is
-//! run here, once, and again only when its token is about to expire or is refused. Its output is never shown: it holds the
-//! credentials. Protocol: <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
+//! run here, once, and again only when its token is about to expire or is refused. Its stdout is never shown: it holds the
+//! credentials. Its stderr is for people (a device code, "session expired"): the terminal's, or a part of the error. Protocol:
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::sync::Mutex;
-use tower::BoxError;
 
 use super::error::Reason;
 
 /// A token this close to its end is not used any more.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(10);
+/// A token this close to its end is renewed while it is still used, so that no call waits for a slow plugin.
+const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
+/// Lines of a failed plugin's stderr that its error shows.
+const SHOWN_LINES: usize = 5;
+
+/// Which of this program's streams are a terminal that a plugin may use; the caller knows, the library does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PluginTerminal {
+    /// Standard input: a plugin may ask.
+    pub stdin: bool,
+    /// Standard error: a plugin may say something. Otherwise its words become part of the error when it fails.
+    pub stderr: bool,
+}
 
 /// What a plugin gave.
 pub(super) struct PluginCredentials {
@@ -49,7 +65,7 @@ fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Se
 }
 
 /// Runs the plugin. It may ask the user something on the terminal, hence no time limit of its own.
-pub(super) async fn run(plugin: &ExecConfig) -> Result<PluginCredentials, Reason> {
+pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result<PluginCredentials, Reason> {
     let name = plugin.command.clone().unwrap_or_default();
     let failed = |problem: String, install_hint: Option<String>| Reason::CredentialPlugin {
         command: name.clone(),
@@ -59,7 +75,13 @@ pub(super) async fn run(plugin: &ExecConfig) -> Result<PluginCredentials, Reason
     if name.is_empty() {
         return Err(failed("the kubeconfig gives no command".to_owned(), None));
     }
-    let interactive = plugin.interactive_mode != Some(ExecInteractiveMode::Never);
+    let interactive = match plugin.interactive_mode {
+        Some(ExecInteractiveMode::Never) => false,
+        Some(ExecInteractiveMode::Always) if !terminal.stdin => {
+            return Err(failed("has to ask something, and standard input is not a terminal".to_owned(), None));
+        }
+        _ => terminal.stdin,
+    };
     let mut command = tokio::process::Command::new(&name);
     command.args(plugin.args.iter().flatten()).kill_on_drop(true);
     for variable in plugin.env.iter().flatten() {
@@ -71,69 +93,228 @@ pub(super) async fn run(plugin: &ExecConfig) -> Result<PluginCredentials, Reason
     let info = serde_json::json!({ "kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec });
     command.env("KUBERNETES_EXEC_INFO", info.to_string());
     command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() });
-    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command.stdout(Stdio::piped()).stderr(if terminal.stderr { Stdio::inherit() } else { Stdio::piped() });
 
-    let output = command.output().await.map_err(|e| {
+    // Not `output()`: that would pipe stderr whatever was said before.
+    let output = async { command.spawn()?.wait_with_output().await };
+    let output = output.await.map_err(|e| {
         let hint = plugin.install_hint.clone().filter(|_| e.kind() == std::io::ErrorKind::NotFound);
         failed(format!("cannot be started: {e}"), hint)
     })?;
+    let explained = |problem: String| match last_lines(&output.stderr) {
+        words if words.is_empty() => failed(problem, None),
+        words => failed(format!("{problem}: {words}"), None),
+    };
     if !output.status.success() {
-        return Err(failed(format!("ended with {}", output.status), None));
+        return Err(explained(format!("ended with {}", output.status)));
     }
     // The parser's message could quote the token, so it is dropped.
     let credential: ExecCredential = serde_json::from_slice(&output.stdout)
-        .map_err(|_| failed("printed no ExecCredential in JSON".to_owned(), None))?;
-    let status = credential.status.ok_or_else(|| failed("gave no credentials".to_owned(), None))?;
+        .map_err(|_| explained("printed no ExecCredential in JSON".to_owned()))?;
+    let status = credential.status.ok_or_else(|| explained("gave no credentials".to_owned()))?;
     let certificate = status.client_certificate_data.zip(status.client_key_data);
     let token = status.token.filter(|t| !t.expose_secret().is_empty());
     if certificate.is_none() && token.is_none() {
-        return Err(failed("gave neither a token nor a certificate".to_owned(), None));
+        return Err(explained("gave neither a token nor a certificate".to_owned()));
     }
     Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
 }
 
+/// What a plugin said last, on one line and without control characters.
+fn last_lines(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let printable = |line: &str| line.trim().chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
+    lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join(" / ")
+}
+
 /// A token that is renewed by running its plugin again.
+///
+/// The plugin runs in a task of its own: a call that gives up waiting does not end it, and the next call finds what it gave.
+#[derive(Clone)]
 pub(super) struct PluginToken {
-    plugin: ExecConfig,
-    current: Mutex<Option<(HeaderValue, Option<Timestamp>)>>,
+    plugin: Arc<ExecConfig>,
+    terminal: PluginTerminal,
+    state: Arc<Mutex<TokenState>>,
+}
+
+#[derive(Default)]
+struct TokenState {
+    current: Option<Token>,
+    renewal: Option<Shared<BoxFuture<'static, Result<Token, Reason>>>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    header: HeaderValue,
+    expires: Option<Timestamp>,
+}
+
+impl Token {
+    fn lasts(&self, margin: Duration) -> bool {
+        self.expires.is_none_or(|end| Timestamp::now() + margin < end)
+    }
 }
 
 impl PluginToken {
-    pub(crate) fn new(plugin: ExecConfig, credentials: &PluginCredentials) -> Result<Self, Reason> {
-        let current = Mutex::new(Some(header(&plugin, credentials)?));
-        Ok(PluginToken { plugin, current })
+    pub(super) fn new(
+        plugin: ExecConfig,
+        terminal: PluginTerminal,
+        credentials: &PluginCredentials,
+    ) -> Result<Self, Reason> {
+        let current = Some(header(&plugin, credentials)?);
+        let state = Arc::new(Mutex::new(TokenState { current, renewal: None }));
+        Ok(PluginToken { plugin: Arc::new(plugin), terminal, state })
     }
 
-    /// The `Authorization` header to send now.
-    pub(crate) async fn header(&self) -> Result<HeaderValue, BoxError> {
-        let mut current = self.current.lock().await;
-        let still_good = |until: &Option<Timestamp>| until.is_none_or(|t| Timestamp::now() + EXPIRY_MARGIN < t);
-        if let Some((value, until)) = current.as_ref()
-            && still_good(until)
-        {
-            return Ok(value.clone());
-        }
-        let fresh = header(&self.plugin, &run(&self.plugin).await?)?;
-        let value = fresh.0.clone();
-        *current = Some(fresh);
-        Ok(value)
+    /// The `Authorization` header to send now. Cancelling leaves a plugin that runs alone.
+    pub(super) async fn header(&self) -> Result<HeaderValue, Reason> {
+        let renewal = {
+            let mut state = self.state.lock().await;
+            if let Some(done) = state.renewal.clone().and_then(FutureExt::now_or_never) {
+                state.renewal = None;
+                match done {
+                    Ok(token) => state.current = Some(token),
+                    // While the old token lasts, this is no failure yet: the plugin is asked again by a later call.
+                    Err(reason) if !state.current.as_ref().is_some_and(|token| token.lasts(EXPIRY_MARGIN)) => {
+                        return Err(reason);
+                    }
+                    Err(reason) => tracing::debug!("{reason}"),
+                }
+            }
+            let current = state.current.clone();
+            if let Some(token) = current.as_ref().filter(|token| token.lasts(RENEWAL_MARGIN)) {
+                return Ok(token.header.clone());
+            }
+            let renewal = state.renewal.get_or_insert_with(|| self.renew()).clone();
+            if let Some(token) = current.filter(|token| token.lasts(EXPIRY_MARGIN)) {
+                return Ok(token.header);
+            }
+            renewal
+        };
+        let token = renewal.await?;
+        let mut state = self.state.lock().await;
+        state.renewal = None;
+        state.current = Some(token.clone());
+        Ok(token.header)
+    }
+
+    fn renew(&self) -> Shared<BoxFuture<'static, Result<Token, Reason>>> {
+        let (plugin, terminal) = (self.plugin.clone(), self.terminal);
+        let task = tokio::spawn(async move { header(&plugin, &run(&plugin, terminal).await?) });
+        async move { task.await.unwrap_or_else(|error| Err(Reason::Other(error.to_string()))) }.boxed().shared()
     }
 
     /// The server refused the token: the next call fetches a new one.
-    pub(crate) async fn forget(&self) {
-        *self.current.lock().await = None;
+    pub(super) async fn forget(&self) {
+        self.state.lock().await.current = None;
+    }
+
+    /// What it means that no token came within the limit of a call.
+    pub(super) fn is_late(&self, limit: Duration) -> Reason {
+        Reason::CredentialPlugin {
+            command: self.plugin.command.clone().unwrap_or_default(),
+            problem: format!("has given no new token within {limit:?}"),
+            install_hint: None,
+        }
     }
 }
 
-fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<(HeaderValue, Option<Timestamp>), Reason> {
+fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Token, Reason> {
     let failed = |problem: &str| Reason::CredentialPlugin {
         command: plugin.command.clone().unwrap_or_default(),
         problem: problem.to_owned(),
         install_hint: None,
     };
     let token = credentials.token.as_ref().ok_or_else(|| failed("gave no token this time"))?;
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
+    let mut header = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
         .map_err(|_| failed("gave a token with characters no header may hold"))?;
-    value.set_sensitive(true);
-    Ok((value, credentials.expires))
+    header.set_sensitive(true);
+    Ok(Token { header, expires: credentials.expires })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const HIDDEN: PluginTerminal = PluginTerminal { stdin: false, stderr: false };
+
+    fn plugin(folder: &tempfile::TempDir, script: &str) -> ExecConfig {
+        let path = folder.path().join("plugin.sh");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        ExecConfig { command: Some(path.display().to_string()), ..ExecConfig::default() }
+    }
+
+    fn answer(token: &str, seconds: i64) -> String {
+        let expires = Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+        format!("echo '{{\"status\": {{\"token\": \"{token}\", \"expirationTimestamp\": \"{expires}\"}}}}'")
+    }
+
+    async fn signed_in(plugin: ExecConfig) -> PluginToken {
+        let credentials = run(&plugin, HIDDEN).await.unwrap();
+        PluginToken::new(plugin, HIDDEN, &credentials).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_a_failed_plugin_said_is_part_of_the_error_and_what_it_printed_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo canary; printf 'SSO session expired\\n\\033[31mrun aws sso login\\n' >&2; exit 1";
+        let error = run(&plugin(&folder, script), HIDDEN).await.err().unwrap().to_string();
+        assert!(error.ends_with("ended with exit status: 1: SSO session expired / [31mrun aws sso login"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn without_a_terminal_a_plugin_reads_nothing_and_one_that_has_to_ask_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut asks = plugin(
+            &folder,
+            &format!(
+                "cat >&2\ncase $KUBERNETES_EXEC_INFO in *'\"interactive\":true'*) exit 4;; esac\n{}",
+                answer("t", 600)
+            ),
+        );
+        assert!(run(&asks, HIDDEN).await.is_ok());
+        asks.interactive_mode = Some(ExecInteractiveMode::Always);
+        let error = run(&asks, HIDDEN).await.err().unwrap().to_string();
+        assert!(error.ends_with("standard input is not a terminal"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_slow_plugin_delays_nobody_while_its_old_token_lasts() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = signed_in(plugin(&folder, &answer("old", 40))).await;
+        plugin(
+            &folder,
+            &format!("while [ ! -e {}/go ]; do sleep 0.02; done\n{}", folder.path().display(), answer("new", 600)),
+        );
+        for _ in 0..3 {
+            assert_eq!(token.header().await.unwrap(), "Bearer old");
+        }
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        let renewed = async {
+            while token.header().await.unwrap() == "Bearer old" {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), renewed).await.unwrap();
+        assert_eq!(token.header().await.unwrap(), "Bearer new");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_gives_up_does_not_end_the_plugin() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = signed_in(plugin(&folder, &answer("old", 1))).await;
+        let path = folder.path().display().to_string();
+        plugin(
+            &folder,
+            &format!("echo run >> {path}/runs\nwhile [ ! -e {path}/go ]; do sleep 0.02; done\n{}", answer("new", 600)),
+        );
+        assert!(tokio::time::timeout(Duration::from_millis(50), token.header()).await.is_err());
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(token.header().await.unwrap(), "Bearer new");
+        assert_eq!(std::fs::read_to_string(folder.path().join("runs")).unwrap(), "run\n");
+    }
 }

@@ -2,8 +2,11 @@
 //!
 //! A `coordination.k8s.io/v1` Lease as client-go's leader election uses it, so that the operator in the cluster and a run
 //! from a terminal exclude each other: every write carries the resource version (a lost race is a conflict), and whether
-//! somebody else's lease has run out is judged by how long *we* have seen it unchanged, never by comparing clocks.
+//! somebody else's lease has run out is judged by how long *we* have seen it unchanged, never by comparing clocks. For the
+//! same reason ours is given up before anybody may think it has run out: at two thirds of its duration, counted from when the
+//! last renewal that succeeded was *sent*, whatever the requests in between do.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +44,14 @@ impl LeaseOptions {
             force: false,
         }
     }
+}
+
+/// Returns an identity that no other process has: hosts share names (`hostNetwork`, `--hostname ci`), and in a container every
+/// process number is 1.
+pub fn unique_identity(who: &str) -> String {
+    // The keys of a new state come from the operating system's random numbers.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{who}_{random:016x}")
 }
 
 /// Why a lease was not taken.
@@ -134,6 +145,8 @@ impl Cluster {
     ) -> Result<HeldLease, LeaseError> {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
+        // Its clock may be hours off: who renews is there, whatever the time of the renewal says.
+        let mut renewing: Option<String> = None;
         let mut told = String::new();
         let mut stored = None;
         loop {
@@ -141,10 +154,11 @@ impl Cluster {
                 Some(lease) => Some(lease),
                 None => self.read_lease(namespace).await?,
             };
+            let sent = Instant::now();
             let Some(lease) = lease else {
                 let ours = held(None, namespace, &options.identity, options.duration, Timestamp::now());
                 match self.create(&ours, RECONCILER_FIELD_MANAGER).await? {
-                    Some(created) => return Ok(HeldLease::keep(self, namespace, options, created)),
+                    Some(created) => return Ok(HeldLease::keep(self, namespace, options, created, sent)),
                     // Somebody was faster.
                     None => continue,
                 }
@@ -155,11 +169,16 @@ impl Cluster {
                 let spec = lease.get("spec").cloned().unwrap_or_default();
                 let since = match &seen {
                     Some((known, since)) if *known == spec => *since,
+                    Some((known, _)) if known.get("holderIdentity") == spec.get("holderIdentity") => {
+                        renewing = Some(holder.clone());
+                        Instant::now()
+                    }
                     _ => Instant::now(),
                 };
                 seen = Some((spec, since));
                 if since.elapsed() < duration {
-                    if is_fresh(renewed, duration, Timestamp::now()) && begun.elapsed() >= options.wait {
+                    let alive = is_fresh(renewed, duration, Timestamp::now()) || renewing.as_ref() == Some(&holder);
+                    if alive && begun.elapsed() >= options.wait {
                         return Err(LeaseError::Held { holder, renewed });
                     }
                     if told != holder {
@@ -172,7 +191,7 @@ impl Cluster {
             }
             let ours = held(Some(&lease), namespace, &options.identity, options.duration, Timestamp::now());
             match self.replace(&ours, RECONCILER_FIELD_MANAGER).await {
-                Ok(taken) => return Ok(HeldLease::keep(self, namespace, options, taken)),
+                Ok(taken) => return Ok(HeldLease::keep(self, namespace, options, taken, sent)),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error.into()),
             }
@@ -191,10 +210,21 @@ pub struct HeldLease {
 }
 
 impl HeldLease {
-    fn keep(cluster: &Cluster, namespace: &str, options: &LeaseOptions, stored: Value) -> Self {
+    /// `sent` is when the request that took the lease was sent.
+    fn keep(cluster: &Cluster, namespace: &str, options: &LeaseOptions, stored: Value, sent: Instant) -> Self {
         let stored = Arc::new(Mutex::new(stored));
         let (tell, lost) = watch::channel(false);
-        let renewal = tokio::spawn(renew(cluster.clone(), namespace.to_owned(), options.clone(), stored.clone(), tell));
+        let renewal = Renewal {
+            cluster: cluster.clone(),
+            namespace: namespace.to_owned(),
+            options: options.clone(),
+            stored: stored.clone(),
+        };
+        let renewal = tokio::spawn(async move {
+            renewal.keep_renewing(sent).await;
+            // Nobody listens any more when the run is over.
+            let _unheard = tell.send(true);
+        });
         HeldLease {
             cluster: cluster.clone(),
             identity: options.identity.clone(),
@@ -240,42 +270,66 @@ impl Drop for HeldLease {
     }
 }
 
-async fn renew(
+/// What renews a lease in the background.
+struct Renewal {
     cluster: Cluster,
     namespace: String,
     options: LeaseOptions,
     stored: Arc<Mutex<Value>>,
-    lost: watch::Sender<bool>,
-) {
-    let mut renewed = Instant::now();
-    loop {
-        tokio::time::sleep(options.duration / 3).await;
-        let mut lease = stored.lock().await;
-        let ours = held(Some(&lease), &namespace, &options.identity, options.duration, Timestamp::now());
-        let answer = tokio::time::timeout(options.duration / 3, cluster.replace(&ours, RECONCILER_FIELD_MANAGER)).await;
-        match answer {
-            Ok(Ok(kept)) => {
-                *lease = kept;
-                renewed = Instant::now();
+}
+
+impl Renewal {
+    /// Returns when the lease is no longer ours, or may soon be somebody else's.
+    async fn keep_renewing(&self, mut sent: Instant) {
+        let duration = self.options.duration;
+        loop {
+            let end = sent + duration * 2 / 3;
+            let renewal = async {
+                tokio::time::sleep_until(sent + duration / 3).await;
+                self.renew().await
+            };
+            // A request that hangs must not keep us from noticing that the time is up.
+            match tokio::time::timeout_at(end, renewal).await {
+                Ok(Some(renewed)) => sent = renewed,
+                Ok(None) | Err(_) => return,
             }
-            Ok(Err(error)) if error.is_conflict() || error.is_not_found() => match cluster.read_lease(&namespace).await
-            {
-                // An earlier renewal was stored although its answer came too late.
-                Ok(Some(now)) if verdict(&now, &options.identity) == Verdict::Ours => {
-                    *lease = now;
-                    renewed = Instant::now();
-                }
-                Ok(_) => break,
-                Err(_) => {}
-            },
-            Ok(Err(_)) | Err(_) => {}
-        }
-        if renewed.elapsed() > options.duration {
-            break;
         }
     }
-    // Nobody listens any more when the run is over.
-    let _unheard = lost.send(true);
+
+    /// Tries until one renewal is stored, and returns when that one was sent; `None` when somebody else has the lease.
+    async fn renew(&self) -> Option<Instant> {
+        let Renewal { cluster, namespace, options, stored } = self;
+        // A connection that died without a word hangs; the next try opens another.
+        let patience = options.duration / 6;
+        loop {
+            let mut lease = stored.lock().await;
+            let sent = Instant::now();
+            let ours = held(Some(&lease), namespace, &options.identity, options.duration, Timestamp::now());
+            let replaced = cluster.replace(&ours, RECONCILER_FIELD_MANAGER);
+            match tokio::time::timeout(patience, replaced).await {
+                Ok(Ok(kept)) => {
+                    *lease = kept;
+                    return Some(sent);
+                }
+                Ok(Err(error)) if error.is_conflict() || error.is_not_found() => {
+                    match tokio::time::timeout(patience, cluster.read_lease(namespace)).await {
+                        // An earlier renewal was stored although its answer came too late: renew that.
+                        Ok(Ok(Some(now))) if verdict(&now, &options.identity) == Verdict::Ours => {
+                            *lease = now;
+                            continue;
+                        }
+                        Ok(Ok(_)) => return None,
+                        Ok(Err(error)) => tracing::debug!("the lease cannot be read: {error}"),
+                        Err(_) => tracing::debug!("no answer about the lease"),
+                    }
+                }
+                Ok(Err(error)) => tracing::debug!("the lease is not renewed: {error}"),
+                Err(_) => tracing::debug!("no answer to the renewal of the lease"),
+            }
+            drop(lease);
+            tokio::time::sleep(options.duration / 15).await;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -308,10 +362,113 @@ mod tests {
     }
 
     #[test]
+    fn two_runs_on_hosts_of_one_name_are_two() {
+        let (ours, theirs) = (unique_identity("host_1"), unique_identity("host_1"));
+        assert!(ours.starts_with("host_1_") && ours != theirs, "{ours} {theirs}");
+        assert!(matches!(verdict(&json!({"spec": {"holderIdentity": theirs}}), &ours), Verdict::Held { .. }));
+    }
+
+    #[test]
     fn a_holder_is_fresh_while_its_last_renewal_is_younger_than_the_lease() {
         let renewed = Some(at("2026-01-02T03:04:05Z"));
         assert!(is_fresh(renewed, Duration::from_secs(35), at("2026-01-02T03:04:30Z")));
         assert!(!is_fresh(renewed, Duration::from_secs(35), at("2026-01-02T03:05:30Z")));
         assert!(!is_fresh(None, Duration::from_secs(35), at("2026-01-02T03:05:30Z")));
+    }
+
+    /// An API server that answers as long as `answers` says so, given the request's method and how many it had.
+    fn server(answers: impl FnMut(&http::Method, usize) -> Option<(u16, Value)> + Send + 'static) -> Cluster {
+        use kube::client::Body;
+        let state = Arc::new(std::sync::Mutex::new((answers, 0)));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let state = state.clone();
+            async move {
+                let answer = {
+                    let mut state = state.lock().unwrap();
+                    state.1 += 1;
+                    let count = state.1;
+                    (state.0)(request.method(), count)
+                };
+                let Some((code, mut body)) = answer else { return std::future::pending().await };
+                if body.is_null() {
+                    body = serde_json::from_slice(&request.into_body().collect_bytes().await.unwrap()).unwrap();
+                }
+                let response = http::Response::builder().status(code).body(Body::from(body.to_string().into_bytes()));
+                Ok::<_, std::convert::Infallible>(response.unwrap())
+            }
+        });
+        Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default())
+    }
+
+    fn missing() -> (u16, Value) {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "not found", "details": {"kind": "leases", "name": "flux-operator"}});
+        (404, status)
+    }
+
+    fn conflict() -> (u16, Value) {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "reason": "Conflict",
+            "message": "the object has been modified"});
+        (409, status)
+    }
+
+    const WITHIN: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_given_up_at_two_thirds_while_the_server_is_frozen() {
+        // Frozen after the lease was taken, or after it was renewed four times; then every request hangs.
+        for renewals in [0, 4] {
+            let cluster = server(move |method, count| match (method, count) {
+                (&http::Method::GET, 1) => Some(missing()),
+                (_, count) if count <= 2 + renewals => Some((200, Value::Null)),
+                _ => None,
+            });
+            let lease = cluster.take_lease("n", &LeaseOptions::new("me"), |_| ()).await.unwrap();
+            let taken = Instant::now();
+            lease.lost().await;
+            let expected = Duration::from_secs(5) * u32::try_from(renewals).unwrap() + WITHIN;
+            assert_eq!(taken.elapsed().as_secs(), expected.as_secs(), "{renewals} renewals");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_at_a_conflict_that_hangs_does_not_keep_a_lease() {
+        let cluster = server(|method, count| match (method, count) {
+            (&http::Method::GET, 1) => Some(missing()),
+            (&http::Method::POST, _) => Some((201, Value::Null)),
+            (&http::Method::PUT, _) => Some(conflict()),
+            _ => None,
+        });
+        let lease = cluster.take_lease("n", &LeaseOptions::new("me"), |_| ()).await.unwrap();
+        let taken = Instant::now();
+        lease.lost().await;
+        assert!(taken.elapsed() <= WITHIN, "{:?}", taken.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stolen_lease_is_noticed_at_the_next_renewal() {
+        let cluster = server(|method, count| match (method, count) {
+            (&http::Method::GET, 1) => Some(missing()),
+            (&http::Method::POST, _) => Some((201, Value::Null)),
+            (&http::Method::PUT, _) => Some(conflict()),
+            _ => Some((200, json!({"spec": {"holderIdentity": "thief"}}))),
+        });
+        let lease = cluster.take_lease("n", &LeaseOptions::new("me"), |_| ()).await.unwrap();
+        let taken = Instant::now();
+        lease.lost().await;
+        assert!(taken.elapsed() <= Duration::from_secs(6), "{:?}", taken.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_that_renews_is_there_whatever_its_clock_says() {
+        let cluster = server(|_, count| {
+            let spec = json!({"holderIdentity": "you", "leaseDurationSeconds": 15,
+                "renewTime": format!("2001-01-01T00:00:{:02}.000000Z", count / 4 % 60)});
+            Some((200, json!({"metadata": {"resourceVersion": "1"}, "spec": spec})))
+        });
+        let options = LeaseOptions::new("me");
+        let taken = cluster.take_lease("n", &options, |_| ());
+        let taken = tokio::time::timeout(Duration::from_secs(60), taken).await.expect("no endless look");
+        assert!(matches!(taken.err(), Some(LeaseError::Held { holder, .. }) if holder == "you"));
     }
 }

@@ -3,7 +3,8 @@
 //! Every function names what it does in its error, so that callers need not.
 
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
-use kube::core::Request;
+use kube::client::Body;
+use kube::core::{Request, Status};
 use serde_json::Value;
 
 use super::{Cluster, ClusterError, ObjectRef, Reason};
@@ -49,6 +50,24 @@ pub struct ListOptions {
 }
 
 impl Cluster {
+    /// Sends a request and reads its answer.
+    ///
+    /// kube's own way logs an answer it cannot parse, with whatever secret is in it.
+    pub(super) async fn answer(&self, request: http::Request<Vec<u8>>) -> kube::Result<Value> {
+        let response = self.client.send(request.map(Body::from)).await?;
+        let code = response.status();
+        let body = response.into_body().collect_bytes().await?;
+        if code.is_client_error() || code.is_server_error() {
+            let status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
+                // Not the API server's words: a gateway's page.
+                let text = String::from_utf8_lossy(&body);
+                Status::failure(text.trim(), "Failed to parse error data").with_code(code.as_u16())
+            });
+            return Err(kube::Error::Api(status.with_code(code.as_u16()).boxed()));
+        }
+        serde_json::from_slice(&body).map_err(kube::Error::SerdeError)
+    }
+
     /// Reads one object.
     ///
     /// # Errors
@@ -63,7 +82,7 @@ impl Cluster {
         let failed = |e| self.explain(e, format!("get {object}"), Some(object.clone()));
         let request = Request::new(resource.path(namespace, None)).get(name, &GetParams::default());
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-        self.client.request(request).await.map_err(failed)
+        self.answer(request).await.map_err(failed)
     }
 
     /// Like [`Cluster::get`]; None if there is no such object.
@@ -116,7 +135,7 @@ impl Cluster {
         loop {
             let request = Request::new(resource.path(namespace, None)).list(&params);
             let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-            let mut page: Value = self.client.request(request).await.map_err(failed)?;
+            let mut page: Value = self.answer(request).await.map_err(failed)?;
             if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
                 all.extend(items.into_iter().map(|item| typed(item, resource)));
             }
@@ -143,7 +162,7 @@ impl Cluster {
         let params = if dry_run { DeleteParams::default().dry_run() } else { DeleteParams::default() };
         let request = Request::new(resource.path(namespace, None)).delete(name, &params);
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-        self.client.request::<Value>(request).await.map(|_| ()).map_err(failed)
+        self.answer(request).await.map(|_| ()).map_err(failed)
     }
 
     /// Applies an object server-side and says what that did. `live` is the object before, if there is one.
@@ -165,7 +184,7 @@ impl Cluster {
         let collection = resource.path(object.namespace.as_deref(), None);
         let request = Request::new(collection).patch(&object.name, &params, &Patch::Apply(desired));
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-        let after: Value = self.client.request(request).await.map_err(failed)?;
+        let after: Value = self.answer(request).await.map_err(failed)?;
         Ok((outcome(live, &after), after))
     }
 }

@@ -19,6 +19,8 @@ const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Objects per page of a list.
 const PAGE: usize = 500;
+/// How often a list begins again because the snapshot its pages came from is gone.
+const RESTARTS: usize = 3;
 
 /// A failed call: what it means to people, and what the server literally said.
 #[derive(Debug, thiserror::Error)]
@@ -193,6 +195,7 @@ impl Cluster {
     ) -> Result<Option<List>, CallError> {
         let mut list = List::default();
         let mut token = String::new();
+        let mut restarts = 0;
         let attempted = format!("list {}", resource.plural);
         loop {
             let mut path = format!("{}?limit={PAGE}{}", resource.path(namespace, None), selector.query());
@@ -202,7 +205,8 @@ impl Cluster {
             let page = match self.send(&Call::get(path), &attempted, None).await {
                 Err(error) if error.is_not_found() => return Ok(None),
                 // The snapshot the pages came from is gone: begin again.
-                Err(error) if error.is_expired() && !token.is_empty() => {
+                Err(error) if error.is_expired() && !token.is_empty() && restarts < RESTARTS => {
+                    restarts += 1;
                     list.items.clear();
                     token.clear();
                     continue;
@@ -344,7 +348,7 @@ impl Cluster {
     async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ResourceId>) -> Result<Value, CallError> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
-            let error = match self.client.request::<Value>(call.request()).await {
+            let error = match self.answer(call.request()).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => self.failure(error, attempted, object),
             };

@@ -66,7 +66,13 @@ pub type RetryObserver = Arc<dyn Fn(&Retry) + Send + Sync>;
 pub(super) struct CallPolicy {
     pub limit: Duration,
     pub observer: Option<RetryObserver>,
-    pub token: Option<Arc<PluginToken>>,
+    pub token: Option<PluginToken>,
+}
+
+/// An instant this far away; one beyond what the clock can hold is a year away.
+pub fn after(wait: Duration) -> Instant {
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + wait.min(LONGEST)
 }
 
 /// Wraps a client so that every call through it follows the policy, whoever makes it.
@@ -80,7 +86,7 @@ pub(super) fn bounded(inner: Client, policy: CallPolicy) -> Client {
 }
 
 async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-    let deadline = Instant::now() + policy.limit;
+    let deadline = after(policy.limit);
     let streaming = is_streaming(&request);
     let (parts, body) = request.into_parts();
     let mut body = Some(body);
@@ -92,7 +98,8 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
         let mut request = Request::from_parts(parts.clone(), this_body);
         if let Some(token) = &policy.token {
-            request.headers_mut().insert(header::AUTHORIZATION, token.header().await?);
+            let fresh = timeout_at(deadline, token.header()).await;
+            request.headers_mut().insert(header::AUTHORIZATION, fresh.map_err(|_| token.is_late(policy.limit))??);
         }
         let answer = match timeout_at(deadline, send(client, request, streaming)).await {
             Ok(answer) => answer,
@@ -236,6 +243,11 @@ mod tests {
         assert_eq!(failure(Some(2)).pause(1, Duration::from_secs(10)), Some(Duration::from_secs(2)));
         assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(10)), Some(LONGEST_PAUSE));
         assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(3)), None);
+    }
+
+    #[test]
+    fn a_limit_beyond_all_clocks_is_a_long_one() {
+        assert!(after(Duration::MAX) > Instant::now() + Duration::from_secs(3600));
     }
 
     #[test]

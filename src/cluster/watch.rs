@@ -6,6 +6,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use kube::core::WatchEvent;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::Cluster;
 use super::requests::{CallError, Selector};
@@ -17,6 +18,8 @@ const IDLE: Duration = Duration::from_secs(30);
 /// How many failures in a row end it.
 const FAILURES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// A watch that ends sooner than this and brought nothing was cut by something in between, not by the server's time-out.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
 
 /// What became of the followed objects.
 #[derive(Clone, Debug)]
@@ -37,7 +40,11 @@ pub struct Follower {
     selector: Selector,
     version: Option<String>,
     stream: Option<BoxStream<'static, kube::Result<WatchEvent<Value>>>>,
+    /// Lists and watches that failed since one was answered.
     failures: u32,
+    /// Watches in a row that ended at once and brought nothing.
+    short_lives: u32,
+    opened: Instant,
 }
 
 impl Follower {
@@ -57,6 +64,8 @@ impl Follower {
             version: version.filter(|version| !version.is_empty()),
             stream: None,
             failures: 0,
+            short_lives: 0,
+            opened: Instant::now(),
         }
     }
 
@@ -76,17 +85,21 @@ impl Follower {
                     // A kind that is not served (any more) has no objects.
                     Ok(None) => {
                         self.failures += 1;
-                        tokio::time::sleep(self.pause()).await;
+                        tokio::time::sleep(pause(self.failures)).await;
                         return Ok(Change::All(vec![]));
                     }
                     Ok(Some(list)) => list,
                 };
+                self.failures = 0;
                 self.version = Some(list.resource_version);
                 return Ok(Change::All(list.items));
             };
             let Some(stream) = self.stream.as_mut() else {
                 match self.open(&version).await {
-                    Ok(stream) => self.stream = Some(stream),
+                    Ok(stream) => {
+                        (self.failures, self.opened) = (0, Instant::now());
+                        self.stream = Some(stream);
+                    }
                     Err(error) => {
                         self.version = None;
                         self.pause_after(error).await?;
@@ -96,7 +109,7 @@ impl Follower {
             };
             match tokio::time::timeout(IDLE, stream.next()).await {
                 Ok(Some(Ok(event))) => {
-                    self.failures = 0;
+                    self.short_lives = 0;
                     match event {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                             self.remember(&object);
@@ -112,8 +125,15 @@ impl Follower {
                     }
                 }
                 // The server ends watches after some minutes: go on from the last version.
-                Ok(None) => self.stream = None,
-                Ok(Some(Err(_))) | Err(_) => self.restart(),
+                Ok(None) => {
+                    self.stream = None;
+                    self.pause_after_short_life().await;
+                }
+                Ok(Some(Err(_))) => {
+                    self.restart();
+                    self.pause_after_short_life().await;
+                }
+                Err(_) => self.restart(),
             }
         }
     }
@@ -141,8 +161,14 @@ impl Follower {
         Ok(stream)
     }
 
-    fn pause(&self) -> Duration {
-        FIRST_PAUSE * 2u32.saturating_pow(self.failures.min(6))
+    /// A proxy that ends every watch at once must not be asked as fast as the network allows.
+    async fn pause_after_short_life(&mut self) {
+        if self.opened.elapsed() >= SHORT_LIFE {
+            self.short_lives = 0;
+            return;
+        }
+        self.short_lives += 1;
+        tokio::time::sleep(pause(self.short_lives)).await;
     }
 
     async fn pause_after(&mut self, error: CallError) -> Result<(), CallError> {
@@ -150,7 +176,88 @@ impl Follower {
         if self.failures >= FAILURES {
             return Err(error);
         }
-        tokio::time::sleep(self.pause()).await;
+        tokio::time::sleep(pause(self.failures)).await;
         Ok(())
+    }
+}
+
+/// 0.2, 0.4 … 6.4 s.
+fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE * 2u32.saturating_pow(failures.min(6))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Endpoint;
+
+    /// A cluster whose server answers request `n` with a status and a body, and the number of requests it had.
+    fn cluster(answer: impl Fn(usize, &str) -> (u16, String) + Send + Sync + 'static) -> (Cluster, Arc<AtomicUsize>) {
+        let (answer, count) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+        let asked = count.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let (code, body) = answer(count.fetch_add(1, Ordering::SeqCst), request.uri().query().unwrap_or_default());
+            let response = http::Response::builder().status(code).body(Body::from(body.into_bytes()));
+            async move { response }
+        });
+        (Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default()), asked)
+    }
+
+    fn follower(cluster: &Cluster) -> Follower {
+        Follower::new(cluster, crate::api::kinds::POD, Some("n"), Selector::default(), None)
+    }
+
+    fn list() -> (u16, String) {
+        (200, json!({"metadata": {"resourceVersion": "1"}, "items": []}).to_string())
+    }
+
+    fn refused() -> (u16, String) {
+        (
+            500,
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500, "message": "no"})
+                .to_string(),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_that_end_at_once_are_opened_with_growing_pauses() {
+        let (cluster, asked) =
+            cluster(|_, query| if query.contains("watch=true") { (200, String::new()) } else { list() });
+        let mut pods = follower(&cluster);
+        assert!(matches!(pods.next().await, Ok(Change::All(_))));
+        let minute = tokio::time::timeout(Duration::from_secs(60), pods.next()).await;
+        assert!(minute.is_err(), "nothing happened");
+        let asked = asked.load(Ordering::SeqCst);
+        assert!((5..=25).contains(&asked), "{asked} requests in a minute");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_quiet_wait_survives_failures_that_come_now_and_then() {
+        // Every third request fails; a watch brings nothing and is cut.
+        let (cluster, asked) = cluster(|count, query| match query.contains("watch=true") {
+            _ if count % 3 == 2 => refused(),
+            true => (200, String::new()),
+            false => list(),
+        });
+        let mut pods = follower(&cluster);
+        let quiet = async {
+            loop {
+                pods.next().await.expect("no end");
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(600), quiet).await.is_err());
+        assert!(asked.load(Ordering::SeqCst) > 18);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_always_fails_ends_the_watch() {
+        let (cluster, _) = cluster(|_, _| refused());
+        assert!(follower(&cluster).next().await.is_err());
     }
 }
