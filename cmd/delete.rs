@@ -31,10 +31,9 @@ pub async fn request_deletion(
     let objects = session.objects(target.kind, Some(&target.namespace)).await?;
     let preconditions = Preconditions { uid, resource_version: None };
     let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
-    let reference = target.reference();
-    let place = session.place(&reference);
+    let place = session.place(&target.reference());
     let call = objects.delete(&target.name, &parameters);
-    session.call(&format!("delete {place}"), Some(&reference), call).await?;
+    session.call(&format!("delete {place}"), Some(&target.id()), call).await?;
     if !dry_run {
         session.shell.status(&format!("► deletion requested for {place}"));
         let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);

@@ -3,7 +3,7 @@
 use flux_operator::api::kinds::{self, EVENT};
 use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::inspect::listing::{Listing, Row, item};
-use flux_operator::inspect::object::ObjectRef;
+use flux_operator::k8s::ObjectId;
 
 use crate::common::read_source::{FromArgs, Source};
 use crate::get::instance::without_managed_fields;
@@ -81,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     Some(name) => match source.object(shell, kind, namespace.as_deref(), name).await {
                         Ok(object) => filter.objects = events::related(&object),
                         Err(error) if error.exit() == Exit::NotFound => {
-                            let reference = ObjectRef::new(&kind.group, &kind.kind, namespace.as_deref(), name);
+                            let reference = ObjectId::new(&kind.group, &kind.kind, namespace.as_deref(), name);
                             let left = Filter { objects: vec![reference], ..filter.clone() };
                             let count =
                                 source.view(shell, |s| events::rows(s, namespace.as_deref(), &left).len()).await?;

@@ -17,8 +17,6 @@ pub mod events;
 mod http_client;
 pub mod kubeconfig;
 pub mod lease;
-pub mod object;
-mod object_ref;
 mod objects;
 mod proxy;
 pub mod requests;
@@ -30,7 +28,6 @@ pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, c
 pub use credential_plugin::PluginTerminal;
 pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason};
 pub use kubeconfig::{KubeconfigSource, Overrides};
-pub use object_ref::ObjectRef;
 pub use objects::{ApplyOptions, ListOptions, Outcome};
 pub use proxy::ProxyEnvironment;
 pub use retry::{Retry, RetryObserver, after};

@@ -3,4 +3,7 @@
 pub mod crd_fields;
 pub mod kstatus;
 pub mod label_selector;
+mod object_id;
 pub mod pod_trouble;
+
+pub use object_id::{InvalidInventoryId, ObjectId, split_api_version};

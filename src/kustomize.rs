@@ -46,7 +46,7 @@ pub use crate::k8s::label_selector::{LabelSelector, LabelSelectorError};
 pub use changes::changed_paths;
 pub use json_patch::{JsonPatch, JsonPatchError, Operation};
 pub use patch::{Patch, PatchBody, PatchError, PatchErrorKind, PatchKind, PatchReport, PatchedObject, apply_patches};
-pub use resource::{DuplicateObject, Resource, ResourceId, ResourceList, is_cluster_scoped};
+pub use resource::{DuplicateObject, Resource, ResourceList, is_cluster_scoped};
 pub(crate) use resource::{child_mut, group_version, kind, name, namespace};
 pub use selector::{CompiledSelector, Selector, SelectorError};
 pub use strategic_merge::{MergeError, merge as strategic_merge};

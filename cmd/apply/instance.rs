@@ -126,7 +126,7 @@ async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, writt
         return Ok(Exit::Done);
     }
     let again = format!("{without} --in-process");
-    let key = target.reference().to_string();
+    let key = target.reference();
     let options = run_in_process::options(&args.in_process, args.distribution.strict);
     let resource = target.kind.resource_type();
     let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
@@ -208,7 +208,7 @@ fn nobody(session: &Session<'_>, args: &Args, target: &Target, attention: &Atten
     }
     Err(CliError::failed(message)
         .cause(attention.to_string())
-        .object(target.reference().to_string())
+        .object(target.reference())
         .hint(format!("reconcile it from here with `{here}`")))
 }
 

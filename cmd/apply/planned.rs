@@ -5,7 +5,7 @@ use std::path::Path;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
-use flux_operator::cluster::object::ResourceId;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::fingerprint;
 use flux_operator::reconcile::{self, Options, Plan, ReconcileError, prepare};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
                 Ok(session)
             })
             .await?;
-        let key = target.reference().to_string();
+        let key = target.reference();
         let again = session.command(&format!("plan {} --out {}", target.words(), file.display()), &target.namespace);
         let options = run_in_process::options(&args.in_process, false);
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
@@ -70,7 +70,7 @@ async fn begin(
     let cluster = &session.cluster;
     let resource = target.kind.resource_type();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": target.namespace}});
-    let namespace = ResourceId::of(&namespace);
+    let namespace = ObjectId::of(&namespace);
     let before = match cluster.find(&resource, Some(&target.namespace), &target.name).await {
         Ok(found) => found,
         Err(error) if error.is_api_missing() => None,
@@ -89,7 +89,7 @@ async fn begin(
     let was_there = cluster.read(&namespace).await?.is_some();
     prepare(cluster, &target.namespace, listener).await?;
     if !was_there && let Some(made) = cluster.read(&namespace).await? {
-        for object in plan.objects.iter_mut().filter(|o| o.object.key() == namespace.key() && o.seen.is_none()) {
+        for object in plan.objects.iter_mut().filter(|o| o.object == namespace && o.seen.is_none()) {
             object.seen = Some(fingerprint(&made));
         }
     }

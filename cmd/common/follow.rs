@@ -35,7 +35,7 @@ pub struct Followed {
 pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let waits = join_all(followed.iter().map(async |one| {
-        let key = one.target.reference().to_string();
+        let key = one.target.reference();
         progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
         let wait = wait(session, one).await?;
         let result = wait.until_ready(one.request.as_deref(), |sign| show(&progress, &key, &sign)).await;
@@ -166,7 +166,7 @@ const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 /// When an object is deleted or cannot be watched; the time-out is the end that was asked for.
 pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
     let results = join_all(followed.iter().map(async |one| {
-        let key = one.target.reference().to_string();
+        let key = one.target.reference();
         let mut wait = wait(session, one).await?;
         if session.shell.global().timeout.is_none() {
             wait.deadline = Instant::now() + NO_END;
@@ -230,7 +230,7 @@ pub fn state_of(status: Status) -> State {
 /// When it is still there at the deadline, with what holds it.
 pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
-    let key = followed.target.reference().to_string();
+    let key = followed.target.reference();
     progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
     let wait = wait(session, followed).await?;
     let result = wait.until_gone(|sign| show(&progress, &key, &sign)).await;
@@ -316,14 +316,14 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
         }
         WaitError::Watch(source) => session.watch_error(target, *source),
     };
-    error.object(reference.to_string())
+    error.object(reference)
 }
 
 /// The error of asking for something that a suspended object does not do.
 pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
     let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
     CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
-        .object(target.reference().to_string())
+        .object(target.reference())
         .hint(format!("resume it with `{resume}`"))
 }
 

@@ -2,8 +2,8 @@
 
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::api::well_known;
-use flux_operator::cluster::ObjectRef;
 use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
 use flux_operator::request::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
 use futures::future::join_all;
 use kube::core::DynamicObject;
@@ -22,8 +22,13 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn reference(&self) -> ObjectRef {
-        ObjectRef::new(self.kind.kind, Some(&self.namespace), &self.name)
+    pub fn id(&self) -> ObjectId {
+        ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name)
+    }
+
+    /// `gitrepository/flux-system/flux-system`, as messages name it.
+    pub fn reference(&self) -> String {
+        self.id().lower_case()
     }
 
     pub fn switch(&self) -> Switch {

@@ -6,10 +6,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
+use flux_operator::api::well_known;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::cluster::requests::CallError;
-use flux_operator::cluster::{ClusterError, Endpoint, ObjectRef, Reason};
+use flux_operator::cluster::{ClusterError, Endpoint, Reason};
 use flux_operator::distribution::Distribution;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Attention, TERMINAL_IDENTITY_PREFIX};
 use flux_operator::reconcile::plan::Step;
@@ -75,7 +77,7 @@ impl DistributionArgs {
 pub fn refuse_beside_operator(
     session: &Session<'_>,
     args: &InProcessArgs,
-    reference: &ObjectRef,
+    reference: &str,
     attention: &Attention,
     without: &str,
 ) -> Result<(), CliError> {
@@ -83,7 +85,7 @@ pub fn refuse_beside_operator(
         Attention::Watched(operator) if !args.force_in_process => {
             Err(CliError::failed(format!("cannot work on {} in this process", session.place(reference)))
                 .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
-                .object(reference.to_string())
+                .object(reference)
                 .hint(format!("leave the work to it with `{without}`, or add --force-in-process")))
         }
         _ => Ok(()),
@@ -191,12 +193,13 @@ pub async fn plan(
     options: &Options,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
-    let key = ObjectRef::new(
+    let key = ObjectId::new(
+        well_known::GROUP,
         "FluxInstance",
         instance.metadata.namespace.as_deref(),
-        instance.metadata.name.clone().unwrap_or_default(),
+        instance.metadata.name.as_deref().unwrap_or_default(),
     )
-    .to_string();
+    .lower_case();
     let listener = Listener::new(Progress::new(session.shell, mode), &key);
     let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
     let bounded = session.shell.interruptible(async {

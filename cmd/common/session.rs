@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{self, Cluster, ClusterError, ObjectRef};
+use flux_operator::cluster::{self, Cluster, ClusterError};
 use flux_operator::format::go_duration;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::{Attention, attention};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
     }
 
     /// `fluxinstance/flux-system/flux (context dev)`.
-    pub fn place(&self, object: &ObjectRef) -> String {
+    pub fn place(&self, object: &str) -> String {
         match &self.cluster.endpoint.context {
             Some(context) => format!("{object} (context {context})"),
             None => format!("{object} ({})", self.cluster.endpoint.server),
@@ -168,7 +169,7 @@ impl<'a> Session<'a> {
     pub async fn call<T>(
         &self,
         attempted: &str,
-        object: Option<&ObjectRef>,
+        object: Option<&ObjectId>,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, CliError> {
         match timeout_at(self.deadline.instant(), call).await {
@@ -209,7 +210,7 @@ impl<'a> Session<'a> {
         let reference = target.reference();
         let attempted = format!("{verb} {}", self.place(&reference));
         let sent = self
-            .call(&attempted, Some(&reference), objects.patch(&target.name, &parameters, &Patch::Merge(patch)))
+            .call(&attempted, Some(&target.id()), objects.patch(&target.name, &parameters, &Patch::Merge(patch)))
             .await;
         self.or_missing(target, sent).await
     }
@@ -218,7 +219,7 @@ impl<'a> Session<'a> {
         let objects = self.objects(target.kind, Some(&target.namespace)).await?;
         let reference = target.reference();
         let attempted = format!("get {}", self.place(&reference));
-        let found = self.call(&attempted, Some(&reference), objects.get(&target.name)).await;
+        let found = self.call(&attempted, Some(&target.id()), objects.get(&target.name)).await;
         self.or_missing(target, found).await
     }
 
@@ -254,8 +255,7 @@ impl<'a> Session<'a> {
     /// The error for an object that is not there: with the nearest name, or the namespaces that have one.
     pub async fn missing(&self, target: &Target) -> CliError {
         let reference = target.reference();
-        let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference)))
-            .object(reference.to_string());
+        let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference))).object(reference);
         // Whoever may not list everything gets the error without a hint.
         let Ok(Ok(all)) = timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, None)).await
         else {
@@ -276,7 +276,9 @@ impl<'a> Session<'a> {
         match error {
             watcher::Error::InitialListFailed(error)
             | watcher::Error::WatchStartFailed(error)
-            | watcher::Error::WatchFailed(error) => cli_error(&self.cluster.explain(error, attempted, Some(reference))),
+            | watcher::Error::WatchFailed(error) => {
+                cli_error(&self.cluster.explain(error, attempted, Some(target.id())))
+            }
             other => CliError::failed(format!("cannot {attempted}")).caused_by(&other),
         }
     }

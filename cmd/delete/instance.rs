@@ -116,7 +116,7 @@ fn refuse_without_operator(
     let uninstall = session.command(&format!("uninstall {} --in-process", target.words()), &target.namespace);
     Err(CliError::failed(format!("cannot delete {}: nobody would clean up", session.place(&target.reference())))
         .cause(attention.to_string())
-        .object(target.reference().to_string())
+        .object(target.reference())
         .hint(format!("uninstall Flux from here with `{uninstall}`")))
 }
 

@@ -1,8 +1,8 @@
 //! A plan for people: a table by action, the fields that change and who set them, and diffs.
 
-use flux_operator::cluster::object::ResourceId;
 use flux_operator::format::yaml;
 use flux_operator::inspect::listing::{Cell, short_age};
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::diff::{FieldChange, comparable};
 use flux_operator::reconcile::plan::{PlannedObject, Step};
@@ -183,7 +183,7 @@ pub fn diffs(plan: &Plan, color: bool) -> Result<String, CliError> {
     Ok(if color { paint(&text) } else { text })
 }
 
-fn diff(object: &ResourceId, from: Option<&Value>, to: Option<&Value>) -> Result<String, CliError> {
+fn diff(object: &ObjectId, from: Option<&Value>, to: Option<&Value>) -> Result<String, CliError> {
     let (before, after) = sides(from, to)?;
     let header = |side: Option<&Value>, word: &str| match side {
         Some(_) => format!("{word}/{object}"),

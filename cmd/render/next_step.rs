@@ -2,7 +2,7 @@
 
 use flux_operator::api::well_known::GROUP;
 use flux_operator::inspect::next_step::{NextStep, SecretKind};
-use flux_operator::inspect::object::ObjectRef;
+use flux_operator::k8s::ObjectId;
 
 /// A step as a command line to copy; as a sentence where no command does it.
 pub fn command(step: &NextStep) -> String {
@@ -66,7 +66,7 @@ pub fn sentence(step: &NextStep) -> String {
 }
 
 /// An object as the verbs of this program name it.
-fn noun(object: &ObjectRef) -> String {
+fn noun(object: &ObjectId) -> String {
     if object.group == GROUP && object.kind == "FluxInstance" {
         format!("instance {}{}", object.name, namespace(object))
     } else {
@@ -74,12 +74,12 @@ fn noun(object: &ObjectRef) -> String {
     }
 }
 
-fn namespace(object: &ObjectRef) -> String {
-    object.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
+fn namespace(object: &ObjectId) -> String {
+    object.namespace().map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
 }
 
-fn kubectl(verb: &str, object: &ObjectRef, rest: &str) -> String {
-    let namespace = object.namespace.as_ref().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
+fn kubectl(verb: &str, object: &ObjectId, rest: &str) -> String {
+    let namespace = object.namespace().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
     // A resource that no name was found for is shown with all of its kind.
     let name = if object.name.is_empty() { String::new() } else { format!("/{}", object.name) };
     let kind = match object.kind.as_str() {
@@ -111,12 +111,12 @@ mod tests {
 
     /// Every step there is, for each sort of object it is made for.
     fn samples() -> Vec<NextStep> {
-        let instance = ObjectRef::new(GROUP, "FluxInstance", Some("fs"), "flux");
-        let other = ObjectRef::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("fs"), "web");
+        let instance = ObjectId::new(GROUP, "FluxInstance", Some("fs"), "flux");
+        let other = ObjectId::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("fs"), "web");
         let reconcile =
-            |object: &ObjectRef, in_process, force| NextStep::Reconcile { object: object.clone(), in_process, force };
+            |object: &ObjectId, in_process, force| NextStep::Reconcile { object: object.clone(), in_process, force };
         let secret = |secret| NextStep::CreateSecret { namespace: "fs".into(), name: "creds".into(), secret };
-        let of = |object: &ObjectRef| {
+        let of = |object: &ObjectId| {
             let object = || object.clone();
             vec![
                 NextStep::Resume(object()),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn hints_are_sentences_around_the_command() {
-        let why = NextStep::Explain(ObjectRef::new(GROUP, "FluxInstance", Some("fs"), "flux"));
+        let why = NextStep::Explain(ObjectId::new(GROUP, "FluxInstance", Some("fs"), "flux"));
         assert_eq!(sentence(&why), "run `flux-operator why instance flux -n fs`");
         let then = NextStep::Then { first: "write it".into(), then: Box::new(NextStep::BuildExportedInstance) };
         assert_eq!(sentence(&then), "write it: `flux-operator build instance -f instance.yaml`");

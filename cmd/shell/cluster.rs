@@ -51,7 +51,7 @@ pub fn cli_error(error: &ClusterError) -> CliError {
     };
     let mut told = CliError::new(exit, error.to_string()).caused_by(&error.reason);
     if let Some(object) = &error.object {
-        told = told.object(object.to_string());
+        told = told.object(object.lower_case());
     }
     error.hints().into_iter().fold(told, CliError::hint)
 }

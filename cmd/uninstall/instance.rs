@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::object::ResourceId;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::Attention;
 use flux_operator::reconcile::{Options, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
 use flux_operator::request::Absent;
@@ -100,7 +100,7 @@ async fn look<'a>(
     }
     let instance = run_in_process::typed(object)?;
     let options = UninstallOptions { keep_crds: args.keep_crds, ..UninstallOptions::default() };
-    let key = target.reference().to_string();
+    let key = target.reference();
     let plan = uninstall_plan(&session.cluster, &instance, &options).await;
     let plan = plan.map_err(|error| reconcile_error(&session, &error, "uninstall", &key))?;
     Ok((session, target, instance, plan))
@@ -117,7 +117,7 @@ fn refuse_without_operator(
     }
     Err(CliError::failed(format!("cannot uninstall {}: nobody would do it", session.place(&target.reference())))
         .cause(attention.to_string())
-        .object(target.reference().to_string())
+        .object(target.reference())
         .hint(format!("do it from here with `{without} --in-process`")))
 }
 
@@ -140,7 +140,7 @@ async fn through_operator(
 }
 
 async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &FluxInstance) -> Result<Exit, CliError> {
-    let key = target.reference().to_string();
+    let key = target.reference();
     let keep = if args.keep_crds { " --keep-crds" } else { "" };
     let words = format!("uninstall {} --in-process{keep} --yes", target.words());
     let again = session.command(&words, &target.namespace);
@@ -192,7 +192,7 @@ fn conclude(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -
 async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliError> {
     const CONCURRENT: usize = 16;
     let cluster = &session.cluster;
-    let work = iter(&plan.deletes).map(async |id: &ResourceId| {
+    let work = iter(&plan.deletes).map(async |id: &ObjectId| {
         let resource = cluster.resource(id).await.map_err(|e| cli_error(&e.explained))?;
         let namespace = Some(id.namespace.as_str()).filter(|n| !n.is_empty());
         match cluster.delete(&resource, namespace, &id.name, true).await {
@@ -225,7 +225,7 @@ fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> Stri
     text
 }
 
-fn counts<'a>(objects: impl Iterator<Item = &'a ResourceId>) -> String {
+fn counts<'a>(objects: impl Iterator<Item = &'a ObjectId>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for object in objects {
         *counts.entry(&object.kind).or_default() += 1;

@@ -80,11 +80,6 @@ impl ResourceType {
     }
 }
 
-/// Returns group (empty for core) and version of an `apiVersion` text.
-pub fn split_api_version(api_version: &str) -> (&str, &str) {
-    api_version.split_once('/').unwrap_or(("", api_version))
-}
-
 /// One kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FluxKind {
@@ -254,6 +249,11 @@ pub fn resource_type_of(group: &str, kind: &str) -> Option<ResourceType> {
         .or_else(|| KUBERNETES_KINDS.iter().find(|(t, _)| t.group == group && t.kind == kind).map(|(t, _)| t.clone()))
 }
 
+/// Returns how the API server serves a kind at a version, or `None` for one that has to be looked up by discovery.
+pub fn known_resource(group: &str, version: &str, kind: &str) -> Option<ResourceType> {
+    resource_type_of(group, kind).map(|known| ResourceType { version: version.to_owned().into(), ..known })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,5 +291,12 @@ mod tests {
         assert_eq!(NODE.path(Some("ignored"), Some("a")), "/api/v1/nodes/a");
         assert_eq!(find_resource_type("deploy"), Some(DEPLOYMENT));
         assert_eq!(find_resource_type("Role.rbac.authorization.k8s.io").map(|t| t.namespaced), Some(true));
+    }
+
+    #[test]
+    fn a_known_kind_is_served_at_the_version_of_the_object() {
+        let source = known_resource("source.toolkit.fluxcd.io", "v1beta2", "OCIRepository").unwrap();
+        assert_eq!(source.path(None, None), "/apis/source.toolkit.fluxcd.io/v1beta2/ocirepositories");
+        assert_eq!(known_resource("example.com", "v1", "Widget"), None);
     }
 }

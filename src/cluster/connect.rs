@@ -19,7 +19,8 @@ use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::retry::{CallPolicy, RetryObserver, bounded};
-use super::{ObjectRef, ProxyEnvironment, http_client, proxy};
+use super::{ProxyEnvironment, http_client, proxy};
+use crate::k8s::ObjectId;
 
 /// Limit of one API call unless the caller says otherwise.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -308,7 +309,7 @@ impl Cluster {
     }
 
     /// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
-    pub fn explain(&self, error: kube::Error, attempted: impl Into<String>, object: Option<ObjectRef>) -> ClusterError {
+    pub fn explain(&self, error: kube::Error, attempted: impl Into<String>, object: Option<ObjectId>) -> ClusterError {
         let mut error = ClusterError::from_kube(error, attempted, object, &self.endpoint);
         if matches!(error.reason, Reason::Unauthorized { .. } | Reason::ExpiredCertificate { at: None })
             && let Some(reason) = self.identity.expired(Timestamp::now())

@@ -5,12 +5,12 @@ use std::error::Error;
 use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
-use super::ObjectRef;
 use super::error::{Access, Endpoint, FieldConflict, Reason};
 use super::retry::{MAX_ATTEMPTS, TimedOut};
+use crate::k8s::ObjectId;
 
 /// Finds the reason of a failure; `object` is what the request was about.
-pub(super) fn reason_of(error: &kube::Error, object: Option<&ObjectRef>, endpoint: &Endpoint) -> Reason {
+pub(super) fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint) -> Reason {
     if let kube::Error::Api(status) = error {
         return reason_of_status(status, object, endpoint);
     }
@@ -95,7 +95,7 @@ fn presented_name(name: &str) -> String {
     name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')')).trim_matches('"').to_owned()
 }
 
-fn reason_of_status(status: &Status, object: Option<&ObjectRef>, endpoint: &Endpoint) -> Reason {
+fn reason_of_status(status: &Status, object: Option<&ObjectId>, endpoint: &Endpoint) -> Reason {
     let details = status.details.as_ref();
     let named = details.is_some_and(|d| !d.name.is_empty());
     match (status.code, status.reason.as_str()) {
@@ -126,16 +126,16 @@ fn reason_of_status(status: &Status, object: Option<&ObjectRef>, endpoint: &Endp
 }
 
 /// The server names what is missing by plural; when that is not the object itself (its namespace, say), that matters more.
-fn missing_object(status: &Status, object: Option<&ObjectRef>) -> ObjectRef {
+fn missing_object(status: &Status, object: Option<&ObjectId>) -> ObjectId {
     let details = status.details.as_ref();
     let (kind, name) = details.map(|d| (d.kind.as_str(), d.name.as_str())).unwrap_or_default();
     match object {
         Some(object) if object.name == name && !(kind == "namespaces" && object.kind != "Namespace") => object.clone(),
-        _ => ObjectRef::new(kind.strip_suffix('s').unwrap_or(kind), None, name),
+        _ => ObjectId::new("", kind.strip_suffix('s').unwrap_or(kind), None, name),
     }
 }
 
-fn missing_api(object: Option<&ObjectRef>) -> String {
+fn missing_api(object: Option<&ObjectId>) -> String {
     object.map_or_else(|| "this API".to_owned(), |object| format!("the kind {}", object.kind))
 }
 
@@ -191,8 +191,13 @@ mod tests {
 
     fn explain(status: serde_json::Value) -> ClusterError {
         let status: Status = serde_json::from_value(status).unwrap();
-        let object = ObjectRef::new("Secret", Some("apps"), "git-auth");
-        ClusterError::from_kube(kube::Error::Api(status.boxed()), format!("apply {object}"), Some(object), &endpoint())
+        let object = ObjectId::new("", "Secret", Some("apps"), "git-auth");
+        ClusterError::from_kube(
+            kube::Error::Api(status.boxed()),
+            format!("apply {}", object.lower_case()),
+            Some(object),
+            &endpoint(),
+        )
     }
 
     #[test]

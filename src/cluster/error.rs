@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{ObjectRef, diagnose};
+use super::diagnose;
+use crate::k8s::ObjectId;
 
 /// A failed piece of work against a cluster. `Display` says what was attempted; the source says why it failed.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub struct ClusterError {
     /// What was attempted on what, to be read after "cannot": `get secret/apps/git-auth`.
     pub attempted: String,
     /// The object it was about, if it was about one.
-    pub object: Option<ObjectRef>,
+    pub object: Option<ObjectId>,
     pub endpoint: Endpoint,
     pub reason: Reason,
 }
@@ -79,8 +80,8 @@ pub enum Reason {
     #[error("{access}")]
     Forbidden { access: Access },
     /// 404 of an object, or of the namespace it should go to.
-    #[error("{object} not found")]
-    NotFound { object: ObjectRef },
+    #[error("{} not found", .object.lower_case())]
+    NotFound { object: ObjectId },
     /// 404 of a whole API: the custom resource definition is not installed.
     #[error("{endpoint} does not serve {api}")]
     ApiMissing { endpoint: Endpoint, api: String },
@@ -91,8 +92,8 @@ pub enum Reason {
     #[error("the object was changed by someone else in the meantime")]
     Stale,
     /// 409: create of an object that exists.
-    #[error("{object} exists already")]
-    AlreadyExists { object: ObjectRef },
+    #[error("{} exists already", .object.lower_case())]
+    AlreadyExists { object: ObjectId },
     /// 422, 400: the API server refuses the content.
     #[error("{0}")]
     Invalid(String),
@@ -249,7 +250,7 @@ impl ClusterError {
     pub fn from_kube(
         error: kube::Error,
         attempted: impl Into<String>,
-        object: Option<ObjectRef>,
+        object: Option<ObjectId>,
         endpoint: &Endpoint,
     ) -> Self {
         let reason = diagnose::reason_of(&error, object.as_ref(), endpoint);

@@ -17,9 +17,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::Cluster;
-use super::object::ResourceId;
 use super::requests::CallError;
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
+use crate::k8s::ObjectId;
 
 /// How a lease is taken.
 #[derive(Clone, Debug)]
@@ -90,8 +90,8 @@ pub fn is_fresh(renewed: Option<Timestamp>, duration: Duration, now: Timestamp) 
     renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() < duration)
 }
 
-fn lease_id(namespace: &str) -> ResourceId {
-    ResourceId {
+fn lease_id(namespace: &str) -> ObjectId {
+    ObjectId {
         group: "coordination.k8s.io".into(),
         version: "v1".into(),
         kind: "Lease".into(),

@@ -7,8 +7,9 @@ use kube::client::Body;
 use kube::core::{Request, Status};
 use serde_json::Value;
 
-use super::{Cluster, ClusterError, ObjectRef, Reason};
+use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::ResourceType;
+use crate::k8s::ObjectId;
 
 /// Objects per page; kubectl's number.
 const PAGE: u32 = 500;
@@ -79,7 +80,7 @@ impl Cluster {
         name: &str,
     ) -> Result<Value, ClusterError> {
         let object = reference(resource, namespace, name);
-        let failed = |e| self.explain(e, format!("get {object}"), Some(object.clone()));
+        let failed = |e| self.explain(e, format!("get {}", object.lower_case()), Some(object.clone()));
         let request = Request::new(resource.path(namespace, None)).get(name, &GetParams::default());
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
         self.answer(request).await.map_err(failed)
@@ -158,7 +159,7 @@ impl Cluster {
         dry_run: bool,
     ) -> Result<(), ClusterError> {
         let object = reference(resource, namespace, name);
-        let failed = |e| self.explain(e, format!("delete {object}"), Some(object.clone()));
+        let failed = |e| self.explain(e, format!("delete {}", object.lower_case()), Some(object.clone()));
         let params = if dry_run { DeleteParams::default().dry_run() } else { DeleteParams::default() };
         let request = Request::new(resource.path(namespace, None)).delete(name, &params);
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
@@ -176,12 +177,12 @@ impl Cluster {
         live: Option<&Value>,
         options: &ApplyOptions<'_>,
     ) -> Result<(Outcome, Value), ClusterError> {
-        let object = ObjectRef::of(desired);
-        let failed = |e| self.explain(e, format!("apply {object}"), Some(object.clone()));
+        let object = ObjectId::of(desired);
+        let failed = |e| self.explain(e, format!("apply {}", object.lower_case()), Some(object.clone()));
         let mut params = PatchParams::apply(options.field_manager);
         params.force = options.force;
         params.dry_run = options.dry_run;
-        let collection = resource.path(object.namespace.as_deref(), None);
+        let collection = resource.path(object.namespace(), None);
         let request = Request::new(collection).patch(&object.name, &params, &Patch::Apply(desired));
         let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
         let after: Value = self.answer(request).await.map_err(failed)?;
@@ -189,8 +190,9 @@ impl Cluster {
     }
 }
 
-fn reference(resource: &ResourceType, namespace: Option<&str>, name: &str) -> ObjectRef {
-    ObjectRef::new(resource.kind.as_ref(), namespace.filter(|_| resource.namespaced), name)
+fn reference(resource: &ResourceType, namespace: Option<&str>, name: &str) -> ObjectId {
+    ObjectId::new(&resource.group, &resource.kind, namespace.filter(|_| resource.namespaced), name)
+        .at(&resource.version)
 }
 
 fn typed(item: Value, resource: &ResourceType) -> Value {

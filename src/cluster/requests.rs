@@ -10,9 +10,10 @@ use futures::stream::BoxStream;
 use kube::core::{Status, WatchEvent};
 use serde_json::{Value, json};
 
-use super::object::{ResourceId, known_resource};
 use super::{Cluster, ClusterError};
 use crate::api::kinds::ResourceType;
+use crate::api::kinds::known_resource;
+use crate::k8s::ObjectId;
 
 /// How often a call is sent that the client below does not repeat by itself.
 const ATTEMPTS: u32 = 4;
@@ -148,7 +149,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not serve the kind, or cannot be asked.
-    pub async fn resource(&self, id: &ResourceId) -> Result<ResourceType, CallError> {
+    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, CallError> {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
         }
@@ -175,7 +176,7 @@ impl Cluster {
     }
 
     /// Returns an object, or `None` when it or its kind is not there.
-    pub async fn read(&self, id: &ResourceId) -> Result<Option<Value>, CallError> {
+    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, CallError> {
         let resource = match self.resource(id).await {
             Err(error) if error.is_not_found() => return Ok(None),
             resource => resource?,
@@ -228,7 +229,7 @@ impl Cluster {
 
     /// Applies an object on the server's side, taking over conflicting fields, and returns what the server made of it.
     pub async fn apply_forced(&self, object: &Value, manager: &str, dry_run: bool) -> Result<Value, CallError> {
-        let id = ResourceId::of(object);
+        let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let dry = if dry_run { "&dryRun=All" } else { "" };
         let call = Call {
@@ -242,7 +243,7 @@ impl Cluster {
     }
 
     /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
-    pub async fn json_patch(&self, id: &ResourceId, patch: &Value, manager: &str) -> Result<Value, CallError> {
+    pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, CallError> {
         let resource = self.resource(id).await?;
         let call = Call {
             method: http::Method::PATCH,
@@ -258,7 +259,7 @@ impl Cluster {
     /// guarded by it: a conflict is an answer then.
     pub async fn merge_patch(
         &self,
-        id: &ResourceId,
+        id: &ObjectId,
         subresource: Option<&str>,
         patch: &Value,
         manager: &str,
@@ -277,7 +278,7 @@ impl Cluster {
 
     /// Creates an object under the name it carries; `None` when it is there already.
     pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, CallError> {
-        let id = ResourceId::of(object);
+        let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::POST,
@@ -294,7 +295,7 @@ impl Cluster {
 
     /// Replaces an object at the resource version it carries: a conflict is an answer.
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, CallError> {
-        let id = ResourceId::of(object);
+        let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let call = Call {
             method: http::Method::PUT,
@@ -311,7 +312,7 @@ impl Cluster {
     /// # Errors
     /// A conflict when another object has taken the name, or the object changed since it was read.
     pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, CallError> {
-        let id = ResourceId::of(live);
+        let id = ObjectId::of(live);
         let resource = self.resource(&id).await?;
         let mut preconditions = json!({});
         for (name, member) in [("uid", "uid"), ("resourceVersion", "resourceVersion")] {
@@ -345,7 +346,7 @@ impl Cluster {
         }
     }
 
-    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ResourceId>) -> Result<Value, CallError> {
+    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ObjectId>) -> Result<Value, CallError> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
             let error = match self.answer(call.request()).await {
@@ -368,13 +369,9 @@ impl Cluster {
         unreachable!("the loop above only ends by returning")
     }
 
-    fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ResourceId>) -> CallError {
+    fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ObjectId>) -> CallError {
         let status = if let kube::Error::Api(status) = &error { Some(status.clone()) } else { None };
-        let object = object.map(|id| {
-            let namespace = Some(id.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            super::ObjectRef::new(id.kind.clone(), namespace, id.name.clone())
-        });
-        CallError { explained: Box::new(self.explain(error, attempted, object)), status }
+        CallError { explained: Box::new(self.explain(error, attempted, object.cloned())), status }
     }
 }
 
@@ -396,7 +393,7 @@ impl Call<'_> {
     }
 }
 
-fn path_of(resource: &ResourceType, id: &ResourceId) -> String {
+fn path_of(resource: &ResourceType, id: &ObjectId) -> String {
     resource.path(Some(&id.namespace), Some(&id.name))
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::next_step::NextStep;
-use super::object::{self, ObjectRef};
+use super::object;
 use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
 use super::{components, operator, trace, version};
@@ -16,6 +16,7 @@ use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS};
 use crate::api::lease::Holder;
 use crate::api::well_known::{self, condition};
 use crate::format::version_range::parse_version_lenient;
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 
 /// How one check ended.
@@ -238,8 +239,8 @@ fn migrate(namespace: &str) -> NextStep {
     NextStep::Reconcile { object: instance_ref(namespace), in_process: false, force: true }
 }
 
-fn instance_ref(namespace: &str) -> ObjectRef {
-    ObjectRef::new(well_known::GROUP, "FluxInstance", Some(namespace), well_known::INSTANCE_NAME)
+fn instance_ref(namespace: &str) -> ObjectId {
+    ObjectId::new(well_known::GROUP, "FluxInstance", Some(namespace), well_known::INSTANCE_NAME)
 }
 
 fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
@@ -271,7 +272,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
         let stored: Vec<_> = object::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
-            group.fail(name, health.message, NextStep::Describe(ObjectRef::of(crd)));
+            group.fail(name, health.message, NextStep::Describe(ObjectId::of(crd)));
         } else if old.is_empty() {
             group.pass(name, format!("established, stored as {storage}"));
         } else {
@@ -319,11 +320,11 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
         OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => group.fail(
             &name(deployment),
             "scaled to 0: nobody picks up changes",
-            NextStep::Scale { object: ObjectRef::of(deployment), replicas: 1 },
+            NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 },
         ),
         OperatorState::Stopped(deployment) => {
             let message = kstatus::compute(deployment).message;
-            group.fail(&name(deployment), message, NextStep::Describe(ObjectRef::of(deployment)));
+            group.fail(&name(deployment), message, NextStep::Describe(ObjectId::of(deployment)));
         }
         OperatorState::Silent(deployment, lease) => {
             group.pass(&name(deployment), kstatus::compute(deployment).message);
@@ -331,7 +332,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             group.fail(
                 "lease",
                 format!("its holder no longer renews it ({since}): the operator does not work"),
-                NextStep::Restart(ObjectRef::of(deployment)),
+                NextStep::Restart(ObjectId::of(deployment)),
             );
         }
         OperatorState::Absent => {
@@ -417,14 +418,14 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
     };
     let mut objects = vec![kustomization];
     let sources = trace::sources(snapshot, kustomization).unwrap_or_default();
-    objects.extend(sources.iter().filter_map(|s| snapshot.get_ref(&s.object, "v1")));
+    objects.extend(sources.iter().filter_map(|s| snapshot.get_ref(&s.object)));
     for object in objects {
         let title = format!("{}/{}", object::kind(object).to_lowercase(), object::name(object));
-        let hint = NextStep::ListEvents(ObjectRef::of(object));
+        let hint = NextStep::ListEvents(ObjectId::of(object));
         let ready = object::condition(object, condition::READY);
         match ready {
             _ if object::is_suspended(object) => {
-                group.warn(&title, "suspended", NextStep::Resume(ObjectRef::of(object)))
+                group.warn(&title, "suspended", NextStep::Resume(ObjectId::of(object)))
             }
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
             Some(ready) if ready.is_false() => group.fail(&title, ready.message(), hint),

@@ -119,8 +119,7 @@ pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     let components = object::items(instance, "/status/components").iter().map(|c| object::text(c, "/name").to_owned());
     let owned = inventory::entries(instance)
         .into_iter()
-        .map(|(reference, _)| reference)
-        .filter(|r| r.group == DEPLOYMENT.group && r.kind == DEPLOYMENT.kind && r.namespace.as_deref() == namespace)
+        .filter(|r| r.group == DEPLOYMENT.group && r.kind == DEPLOYMENT.kind && r.namespace() == namespace)
         .map(|reference| reference.name);
     let expected: BTreeSet<String> = components.chain(owned).filter(|name| !name.is_empty()).collect();
     let found = deployments(snapshot, namespace);

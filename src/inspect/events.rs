@@ -5,9 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object::{self, ObjectRef};
+use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, EVENT};
+use crate::k8s::ObjectId;
 
 /// One Kubernetes event.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -24,7 +25,7 @@ pub struct EventRow {
     #[serde(rename = "type")]
     pub kind: String,
     pub reason: String,
-    pub object: ObjectRef,
+    pub object: ObjectId,
     pub count: i64,
     /// Component that reported it.
     pub source: String,
@@ -82,7 +83,7 @@ impl EventRow {
             first_seen: first.or_else(|| object::created(event)),
             kind: object::text(event, "/type").into(),
             reason: object::text(event, "/reason").into(),
-            object: ObjectRef::new(
+            object: ObjectId::new(
                 object::group(involved),
                 object::text(involved, "/kind"),
                 object::some_text(involved, "/namespace"),
@@ -108,7 +109,7 @@ pub fn last_seen(event: &Value) -> Option<Timestamp> {
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// These objects only; empty means every object of a Flux kind.
-    pub objects: Vec<ObjectRef>,
+    pub objects: Vec<ObjectId>,
     /// Every object of these kinds, by the kind's name; added to `objects`.
     pub kinds: Vec<String>,
     /// `Normal`, `Warning`; empty means both.
@@ -125,7 +126,7 @@ pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter
         .collect();
     // Objects referred to may live in another namespace; their events are there.
     if let Some(namespace) = namespace {
-        let mut elsewhere: Vec<_> = filter.objects.iter().filter_map(|o| o.namespace.as_deref()).collect();
+        let mut elsewhere: Vec<_> = filter.objects.iter().filter_map(|o| o.namespace()).collect();
         elsewhere.sort_unstable();
         elsewhere.dedup();
         for other in elsewhere.into_iter().filter(|other| *other != namespace) {
@@ -146,28 +147,28 @@ fn wanted(row: &EventRow, filter: &Filter) -> bool {
             || filter.objects.iter().any(|o| {
                 o.kind == row.object.kind
                     && o.name == row.object.name
-                    && (o.namespace == row.object.namespace || row.object.namespace.is_none())
+                    && (o.namespace == row.object.namespace || row.object.namespace.is_empty())
             })
     };
     type_fits && object_fits
 }
 
 /// The object itself and the sources it refers to: whose events explain it.
-pub fn related(object: &Value) -> Vec<ObjectRef> {
-    let mut objects = vec![ObjectRef::of(object)];
+pub fn related(object: &Value) -> Vec<ObjectId> {
+    let mut objects = vec![ObjectId::of(object)];
     for pointer in ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"] {
         if let Some(reference) = object.pointer(pointer)
             && let Some(name) = object::some_text(reference, "/name")
         {
             let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
-            objects.push(ObjectRef::new(kinds::SOURCE_GROUP, object::text(reference, "/kind"), namespace, name));
+            objects.push(ObjectId::new(kinds::SOURCE_GROUP, object::text(reference, "/kind"), namespace, name));
         }
     }
     objects
 }
 
 /// The newest warning about an object, of the events already known.
-pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectRef, reasons: &[&str]) -> Option<&'a Value> {
+pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &[&str]) -> Option<&'a Value> {
     events
         .iter()
         .copied()
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn events_are_picked_by_object_and_type() {
-        let object = ObjectRef::new("", "Pod", Some("apps"), "p");
+        let object = ObjectId::new("", "Pod", Some("apps"), "p");
         let pod = Filter { objects: vec![object.clone()], ..Filter::default() };
         assert_eq!(rows(&dump(), Some("apps"), &pod).len(), 1);
         let warnings = Filter { types: vec!["warning".into()], ..Filter::default() };

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object::{self, ObjectRef};
+use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::well_known;
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -58,8 +59,8 @@ pub struct InventoryRow {
 }
 
 impl InventoryRow {
-    pub fn reference(&self) -> ObjectRef {
-        ObjectRef::new(&self.group, &self.kind, self.namespace.as_deref(), &self.name)
+    pub fn reference(&self) -> ObjectId {
+        ObjectId::new(&self.group, &self.kind, self.namespace.as_deref(), &self.name)
     }
 }
 
@@ -112,11 +113,11 @@ impl Row for InventoryRow {
 }
 
 /// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
-pub fn entries(object: &Value) -> Vec<(ObjectRef, &str)> {
+pub fn entries(object: &Value) -> Vec<ObjectId> {
     object::items(object, "/status/inventory/entries")
         .iter()
         .filter_map(|entry| {
-            Some((ObjectRef::from_inventory_id(object::text(entry, "/id"))?, object::text(entry, "/v")))
+            Some(ObjectId::from_inventory_id(object::text(entry, "/id")).ok()?.at(object::text(entry, "/v")))
         })
         .collect()
 }
@@ -135,7 +136,7 @@ pub fn prefetch(snapshot: &Snapshot, owner: &Value) {
         }
         _ => return,
     };
-    let kinds: BTreeSet<_> = entries(owner).into_iter().map(|(r, v)| (r.group, r.kind, v.to_owned())).collect();
+    let kinds: BTreeSet<_> = entries(owner).into_iter().map(|id| (id.group, id.kind, id.version)).collect();
     for (group, kind, version) in kinds {
         if let Some(resource) = snapshot.resource_type(&group, &version, &kind) {
             snapshot.list_labelled(&resource, None, &selector);
@@ -146,25 +147,24 @@ pub fn prefetch(snapshot: &Snapshot, owner: &Value) {
 /// The rows of an instance's inventory in inventory order. `desired` holds what the instance builds now, where that is known.
 pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
     prefetch(snapshot, instance);
-    let desired: BTreeMap<ObjectRef, &Value> =
-        desired.into_iter().flatten().map(|object| (ObjectRef::of(object), object)).collect();
+    let desired: BTreeMap<ObjectId, &Value> =
+        desired.into_iter().flatten().map(|object| (ObjectId::of(object), object)).collect();
     let waiting = snapshot.has_needs();
     entries(instance)
         .into_iter()
-        .map(|(reference, version)| {
+        .map(|reference| {
             // The lists come first; what they do not hold is then asked for one by one.
-            let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
-            row(snapshot, reference, version, live, &desired)
+            let live = if waiting { None } else { snapshot.get_ref(&reference) };
+            row(snapshot, reference, live, &desired)
         })
         .collect()
 }
 
 fn row(
     snapshot: &Snapshot,
-    reference: ObjectRef,
-    version: &str,
+    reference: ObjectId,
     live: Option<&Value>,
-    desired: &BTreeMap<ObjectRef, &Value>,
+    desired: &BTreeMap<ObjectId, &Value>,
 ) -> InventoryRow {
     let (status, message, drift, fields) = match live {
         Some(live) => {
@@ -175,7 +175,7 @@ fn row(
         }
         None => {
             let knows = snapshot
-                .resource_type(&reference.group, version, &reference.kind)
+                .resource_type(&reference.group, &reference.version, &reference.kind)
                 .is_some_and(|resource| snapshot.knows(&resource));
             if knows {
                 (Status::NotFound, "Resource not found".to_owned(), Drift::Missing, vec![])
@@ -185,10 +185,10 @@ fn row(
         }
     };
     InventoryRow {
-        version: version.to_owned(),
+        namespace: reference.namespace().map(str::to_owned),
+        version: reference.version,
         group: reference.group,
         kind: reference.kind,
-        namespace: reference.namespace,
         name: reference.name,
         status,
         drift,

@@ -1,25 +1,25 @@
 //! What a person can do next, as a value. Which command line that is stands in the terminal's room, not here.
 
-use super::object::ObjectRef;
+use crate::k8s::ObjectId;
 
 /// One thing a person can do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep {
     /// Have an object reconciled now; `in_process` where nobody in the cluster would do it, `force` whatever was done before.
     Reconcile {
-        object: ObjectRef,
+        object: ObjectId,
         in_process: bool,
         force: bool,
     },
-    Resume(ObjectRef),
-    Wait(ObjectRef),
-    Explain(ObjectRef),
-    ListEvents(ObjectRef),
-    ShowTree(ObjectRef),
+    Resume(ObjectId),
+    Wait(ObjectId),
+    Explain(ObjectId),
+    ListEvents(ObjectId),
+    ShowTree(ObjectId),
     /// Remove an instance and what it installed without an operator.
-    Uninstall(ObjectRef),
+    Uninstall(ObjectId),
     /// Write an instance to a file and build it there.
-    ExportInstance(ObjectRef),
+    ExportInstance(ObjectId),
     BuildExportedInstance,
     CreateInstance,
     /// Install Flux from a file without an operator.
@@ -34,19 +34,19 @@ pub enum NextStep {
     CheckRights,
     /// Objects of all namespaces that are not ready.
     ListNotReady,
-    Describe(ObjectRef),
-    Edit(ObjectRef),
-    ShowConditions(ObjectRef),
-    ShowFinalizers(ObjectRef),
-    ShowLabels(ObjectRef),
+    Describe(ObjectId),
+    Edit(ObjectId),
+    ShowConditions(ObjectId),
+    ShowFinalizers(ObjectId),
+    ShowLabels(ObjectId),
     /// The last lines of a pod's log; with a container, those of its run before the last restart.
     ShowLog {
-        pod: ObjectRef,
+        pod: ObjectId,
         container: Option<String>,
     },
-    Restart(ObjectRef),
+    Restart(ObjectId),
     Scale {
-        object: ObjectRef,
+        object: ObjectId,
         replicas: u32,
     },
     ListNodes,

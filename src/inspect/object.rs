@@ -1,54 +1,9 @@
 //! Reading single facts out of an object without knowing its type.
 
-use std::fmt;
-
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::well_known;
-
-/// Names one object: group and kind, namespace unless cluster-scoped, name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ObjectRef {
-    /// API group; empty for the core group.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub group: String,
-    pub kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    pub name: String,
-}
-
-impl ObjectRef {
-    pub fn new(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
-        ObjectRef { group: group.into(), kind: kind.into(), namespace: namespace.map(Into::into), name: name.into() }
-    }
-
-    /// The name of an object as it stands in its own metadata.
-    pub fn of(object: &Value) -> Self {
-        ObjectRef::new(group(object), kind(object), namespace(object), name(object))
-    }
-
-    /// Reads an inventory entry's `<namespace>_<name>_<group>_<kind>`; `__` in a name stands for the colon of RBAC names.
-    pub fn from_inventory_id(id: &str) -> Option<Self> {
-        let (namespace, rest) = id.split_once('_')?;
-        let (rest, kind) = rest.rsplit_once('_')?;
-        let (name, group) = rest.rsplit_once('_')?;
-        let namespace = Some(namespace).filter(|n| !n.is_empty());
-        Some(ObjectRef::new(group, kind, namespace, &name.replace("__", ":")))
-    }
-}
-
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{}/{namespace}/{}", self.kind, self.name),
-            None => write!(f, "{}/{}", self.kind, self.name),
-        }
-    }
-}
 
 /// The text at a JSON pointer, or empty.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -176,19 +131,6 @@ pub fn ready_word(object: &Value) -> &str {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn inventory_ids_are_read_back() {
-        let read = |id| ObjectRef::from_inventory_id(id).map(|r| r.to_string());
-        assert_eq!(
-            read("flux-system_helm-controller_apps_Deployment").unwrap(),
-            "Deployment/flux-system/helm-controller"
-        );
-        assert_eq!(read("_flux-system__Namespace").unwrap(), "Namespace/flux-system");
-        let role = ObjectRef::from_inventory_id("_system__a_rbac.authorization.k8s.io_ClusterRole").unwrap();
-        assert_eq!((role.name.as_str(), role.group.as_str()), ("system:a", "rbac.authorization.k8s.io"));
-        assert_eq!(read("nonsense"), None);
-    }
 
     #[test]
     fn suspension_wins_over_the_condition_and_no_condition_is_unknown() {

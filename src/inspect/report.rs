@@ -217,7 +217,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
     let condition = object::condition(kustomization, READY);
     let source_failing = source.is_some_and(|s| s.ready.as_deref() == Some("False"))
         || source
-            .and_then(|s| snapshot.get_ref(&s.object, "v1"))
+            .and_then(|s| snapshot.get_ref(&s.object))
             .and_then(|s| object::condition(s, READY))
             .is_some_and(object::Condition::is_false);
     let mut status = condition.map_or("not initialized", |c| c.message()).to_owned();

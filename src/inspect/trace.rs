@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::object::{self, ObjectRef};
+use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds;
 use crate::api::well_known::{self, condition::READY};
+use crate::k8s::ObjectId;
 
 /// One object on the way from the traced object to its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -15,7 +16,7 @@ use crate::api::well_known::{self, condition::READY};
 pub struct TraceStep {
     /// `object`, `managed by` or `source`.
     pub role: String,
-    pub object: ObjectRef,
+    pub object: ObjectId,
     /// Whether it exists; the rest is empty when not.
     pub found: bool,
     /// `True`, `False`, `Unknown` or `Suspended`; absent for things without readiness.
@@ -42,7 +43,7 @@ pub struct TraceStep {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
-    pub object: ObjectRef,
+    pub object: ObjectId,
     /// Whether anything of Flux manages the object.
     pub managed: bool,
     pub steps: Vec<TraceStep>,
@@ -57,11 +58,11 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
     let mut current = object;
     let mut managed = kinds::of(object::group(object), object::kind(object)).is_some();
     while steps.len() < MAX_STEPS
-        && let Some((reference, version)) = manager(current)
+        && let Some(reference) = manager(current)
         && steps.iter().all(|s| s.object != reference)
     {
         managed |= kinds::of(&reference.group, &reference.kind).is_some();
-        match snapshot.get_ref(&reference, version.as_deref().unwrap_or("v1")) {
+        match snapshot.get_ref(&reference) {
             Some(owner) => {
                 steps.push(step("managed by", owner));
                 // A reconciler's own source explains its content better than who applied the reconciler does.
@@ -82,21 +83,21 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
     {
         steps.extend(sources);
     }
-    Trace { object: ObjectRef::of(object), managed, steps }
+    Trace { object: ObjectId::of(object), managed, steps }
 }
 
 /// What manages an object: by Flux's owner labels, in a fixed order, else by its controlling owner reference.
-fn manager(object: &Value) -> Option<(ObjectRef, Option<String>)> {
+fn manager(object: &Value) -> Option<ObjectId> {
     let by_label = |group: &str, kind: &str| {
         let name = object::label(object, &format!("{group}/name"))?;
         let namespace = object::label(object, &format!("{group}/namespace"))?;
-        Some((ObjectRef::new(group, kind, Some(namespace), name), None))
+        Some(ObjectId::new(group, kind, Some(namespace), name))
     };
     let resource_set = || {
         let group = "resourceset.fluxcd.controlplane.io";
         let name = object::label(object, &format!("{group}/name"))?;
         let namespace = object::label(object, &format!("{group}/namespace"))?;
-        Some((ObjectRef::new(well_known::GROUP, "ResourceSet", Some(namespace), name), None))
+        Some(ObjectId::new(well_known::GROUP, "ResourceSet", Some(namespace), name))
     };
     let owner = || {
         let owners = object::items(object, "/metadata/ownerReferences");
@@ -104,13 +105,13 @@ fn manager(object: &Value) -> Option<(ObjectRef, Option<String>)> {
             .iter()
             .find(|o| o.get("controller").and_then(Value::as_bool).unwrap_or(false))
             .or_else(|| owners.first())?;
-        let reference = ObjectRef::new(
+        let reference = ObjectId::new(
             object::group(owner),
             object::kind(owner),
             object::namespace(object),
             object::text(owner, "/name"),
         );
-        Some((reference, Some(object::version(owner).to_owned())))
+        Some(reference.at(object::version(owner)))
     };
     by_label(kinds::KUSTOMIZE_GROUP, "Kustomization")
         .or_else(|| by_label(kinds::HELM_GROUP, "HelmRelease"))
@@ -124,7 +125,7 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
     let mut steps: Vec<TraceStep> = Vec::new();
     let mut reference = source_of(reconciler)?;
     while steps.len() < MAX_STEPS && steps.iter().all(|s| s.object != reference) {
-        match snapshot.get_ref(&reference, "v1") {
+        match snapshot.get_ref(&reference) {
             Some(source) => {
                 steps.push(step("source", source));
                 match source_of(source) {
@@ -142,17 +143,17 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
 }
 
 /// The source an object refers to.
-pub fn source_of(object: &Value) -> Option<ObjectRef> {
+pub fn source_of(object: &Value) -> Option<ObjectId> {
     let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
         .into_iter()
         .find_map(|pointer| object.pointer(pointer).filter(|r| object::some_text(r, "/name").is_some()))?;
     let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
     let kind = object::text(reference, "/kind");
     let group = if kind == "ArtifactGenerator" { kinds::SOURCE_EXTENSIONS_GROUP } else { kinds::SOURCE_GROUP };
-    Some(ObjectRef::new(group, kind, namespace, object::text(reference, "/name")))
+    Some(ObjectId::new(group, kind, namespace, object::text(reference, "/name")))
 }
 
-fn missing(role: &str, reference: ObjectRef) -> TraceStep {
+fn missing(role: &str, reference: ObjectId) -> TraceStep {
     TraceStep {
         role: role.into(),
         object: reference,
@@ -185,7 +186,7 @@ fn step(role: &str, object: &Value) -> TraceStep {
     let origin = |key: &str| object.pointer("/status/artifact/metadata")?.get(key)?.as_str().map(Into::into);
     TraceStep {
         role: role.into(),
-        object: ObjectRef::of(object),
+        object: ObjectId::of(object),
         found: true,
         ready: is_flux.then(|| object::ready_word(object).to_owned()),
         revision: revision.map(Into::into),

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::components;
 use super::inventory;
-use super::object::{self, ObjectRef};
+use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds;
 use crate::api::well_known;
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -20,7 +21,7 @@ use crate::k8s::kstatus::Status;
 pub struct TreeNode {
     /// `None` for a heading, such as a stage.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectRef>,
+    pub object: Option<ObjectId>,
     /// `Kind/namespace/name`, or the heading.
     pub label: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +38,7 @@ impl TreeNode {
         TreeNode { object: None, label: label.into(), status: None, message: String::new(), children }
     }
 
-    fn of(snapshot: &Snapshot, reference: ObjectRef, version: &str, live: Option<&Value>) -> Self {
+    fn of(snapshot: &Snapshot, reference: ObjectId, live: Option<&Value>) -> Self {
         let (status, message) = match live {
             Some(live) if object::is_suspended(live) => (Some(kstatus::compute(live).status), "suspended".to_owned()),
             Some(live) => {
@@ -46,7 +47,7 @@ impl TreeNode {
             }
             None => {
                 let known = snapshot
-                    .resource_type(&reference.group, version, &reference.kind)
+                    .resource_type(&reference.group, &reference.version, &reference.kind)
                     .is_some_and(|resource| snapshot.knows(&resource));
                 (Some(if known { Status::NotFound } else { Status::Unknown }), String::new())
             }
@@ -115,12 +116,12 @@ pub struct TreeOptions {
 pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> TreeNode {
     inventory::prefetch(snapshot, instance);
     let waiting = snapshot.has_needs();
-    let mut root = TreeNode::of(snapshot, ObjectRef::of(instance), "v1", Some(instance));
+    let mut root = TreeNode::of(snapshot, ObjectId::of(instance), Some(instance));
     let mut stages: [(&str, Vec<TreeNode>); 3] =
         [("definitions and roles", vec![]), ("controllers", vec![]), ("sync", vec![])];
-    let mut seen = BTreeSet::from([ObjectRef::of(instance)]);
-    for (reference, version) in inventory::entries(instance) {
-        let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
+    let mut seen = BTreeSet::from([ObjectId::of(instance)]);
+    for reference in inventory::entries(instance) {
+        let live = if waiting { None } else { snapshot.get_ref(&reference) };
         let stage = match (reference.group.as_str(), reference.kind.as_str()) {
             ("apiextensions.k8s.io", _) | ("", "Namespace") | (_, "ClusterRole") => 0,
             (group, kind) if kinds::of(group, kind).is_some() => 2,
@@ -129,7 +130,7 @@ pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> 
         if options.compact && stage != 2 && reference.kind != "Deployment" {
             continue;
         }
-        let node = node(snapshot, reference, version, live, &mut seen, options, MAX_DEPTH);
+        let node = node(snapshot, reference, live, &mut seen, options, MAX_DEPTH);
         if let Some((_, nodes)) = stages.get_mut(stage) {
             nodes.push(node);
         }
@@ -144,8 +145,8 @@ pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> 
 
 /// The tree of a Kustomization, HelmRelease or ResourceSet.
 pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> TreeNode {
-    let mut seen = BTreeSet::from([ObjectRef::of(owner)]);
-    let mut root = TreeNode::of(snapshot, ObjectRef::of(owner), object::version(owner), Some(owner));
+    let mut seen = BTreeSet::from([ObjectId::of(owner)]);
+    let mut root = TreeNode::of(snapshot, ObjectId::of(owner), Some(owner));
     root.children = children(snapshot, owner, &mut seen, options, MAX_DEPTH);
     root
 }
@@ -155,14 +156,13 @@ const MAX_DEPTH: usize = 16;
 
 fn node(
     snapshot: &Snapshot,
-    reference: ObjectRef,
-    version: &str,
+    reference: ObjectId,
     live: Option<&Value>,
-    seen: &mut BTreeSet<ObjectRef>,
+    seen: &mut BTreeSet<ObjectId>,
     options: TreeOptions,
     depth: usize,
 ) -> TreeNode {
-    let mut node = TreeNode::of(snapshot, reference.clone(), version, live);
+    let mut node = TreeNode::of(snapshot, reference.clone(), live);
     if seen.insert(reference)
         && depth > 0
         && let Some(live) = live
@@ -175,25 +175,25 @@ fn node(
 fn children(
     snapshot: &Snapshot,
     owner: &Value,
-    seen: &mut BTreeSet<ObjectRef>,
+    seen: &mut BTreeSet<ObjectId>,
     options: TreeOptions,
     depth: usize,
 ) -> Vec<TreeNode> {
     match (object::group(owner), object::kind(owner)) {
         ("apps", "Deployment") if !options.compact => {
             let pods = components::pods(snapshot, owner).into_iter();
-            pods.map(|pod| TreeNode::of(snapshot, ObjectRef::of(pod), "v1", Some(pod))).collect()
+            pods.map(|pod| TreeNode::of(snapshot, ObjectId::of(pod), Some(pod))).collect()
         }
         (kinds::KUSTOMIZE_GROUP | kinds::HELM_GROUP | well_known::GROUP, _) => {
             inventory::prefetch(snapshot, owner);
             let waiting = snapshot.has_needs();
             inventory::entries(owner)
                 .into_iter()
-                .filter(|(reference, _)| *reference != ObjectRef::of(owner))
-                .filter(|(r, _)| !options.compact || kinds::of(&r.group, &r.kind).is_some())
-                .map(|(reference, version)| {
-                    let live = if waiting { None } else { snapshot.get_ref(&reference, version) };
-                    node(snapshot, reference, version, live, seen, options, depth)
+                .filter(|reference| *reference != ObjectId::of(owner))
+                .filter(|r| !options.compact || kinds::of(&r.group, &r.kind).is_some())
+                .map(|reference| {
+                    let live = if waiting { None } else { snapshot.get_ref(&reference) };
+                    node(snapshot, reference, live, seen, options, depth)
                 })
                 .collect()
         }

@@ -18,12 +18,13 @@ use serde_json::Value;
 pub use cause::{Cause, Evidence, Reason};
 
 use super::next_step::{NextStep, SecretKind};
-use super::object::{self, ObjectRef};
+use super::object;
 use super::operator::{self, OperatorState};
 use super::{components, inventory};
 use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -31,7 +32,7 @@ use crate::k8s::kstatus::Status;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WalkStep {
-    pub object: ObjectRef,
+    pub object: ObjectId,
     /// Whether it is fine; absent when it could not be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
@@ -45,7 +46,7 @@ pub struct WalkStep {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Why")]
 pub struct Why<S = NextStep> {
-    pub object: ObjectRef,
+    pub object: ObjectId,
     /// True when nothing is wrong.
     pub ready: bool,
     pub walk: Vec<WalkStep>,
@@ -65,7 +66,7 @@ impl<S> Why<S> {
 pub fn why(snapshot: &Snapshot, instance: &Value, now: Timestamp) -> Why {
     let mut walk = Walk { snapshot, instance, now, steps: vec![] };
     let cause = walk.instance();
-    Why { object: ObjectRef::of(instance), ready: cause.is_none(), walk: walk.steps, cause }
+    Why { object: ObjectId::of(instance), ready: cause.is_none(), walk: walk.steps, cause }
 }
 
 /// The newest moment a dump speaks of, which is about when it was written.
@@ -100,7 +101,7 @@ impl<'a> Walk<'a> {
     }
 
     fn step(&mut self, object: &Value, ok: Option<bool>, says: impl Into<String>) {
-        self.steps.push(WalkStep { object: ObjectRef::of(object), ok, says: one_line(&says.into()) });
+        self.steps.push(WalkStep { object: ObjectId::of(object), ok, says: one_line(&says.into()) });
     }
 
     fn events(&self) -> Vec<&'a Value> {
@@ -135,7 +136,7 @@ impl<'a> Walk<'a> {
             }
         }
         if let Some(name) = components::missing(self.snapshot, instance).into_iter().next() {
-            return Some(self.missing(ObjectRef::new(
+            return Some(self.missing(ObjectId::new(
                 &DEPLOYMENT.group,
                 &DEPLOYMENT.kind,
                 Some(self.namespace()),
@@ -166,13 +167,13 @@ impl<'a> Walk<'a> {
                 OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..) => {
                     cause = cause
                         .evidence("operator", "no operator is running that could remove the finalizer", None)
-                        .next(NextStep::Uninstall(ObjectRef::of(instance)));
+                        .next(NextStep::Uninstall(ObjectId::of(instance)));
                 }
                 _ => {
                     if let Some(held) = self.held_object() {
                         return Some(held);
                     }
-                    cause = cause.next(NextStep::ListEvents(ObjectRef::of(instance)));
+                    cause = cause.next(NextStep::ListEvents(ObjectId::of(instance)));
                 }
             }
             return Some(cause);
@@ -194,7 +195,7 @@ impl<'a> Walk<'a> {
         if let Some(remaining) = remaining {
             cause = cause.evidence("condition", remaining, None);
         }
-        Some(cause.next(NextStep::ShowConditions(ObjectRef::of(namespace))))
+        Some(cause.next(NextStep::ShowConditions(ObjectId::of(namespace))))
     }
 
     /// An object of the inventory that is being deleted and held by a finalizer.
@@ -203,8 +204,8 @@ impl<'a> Walk<'a> {
         if self.snapshot.has_needs() {
             return None;
         }
-        for (reference, version) in inventory::entries(self.instance) {
-            let Some(live) = self.snapshot.get_ref(&reference, version) else { continue };
+        for reference in inventory::entries(self.instance) {
+            let Some(live) = self.snapshot.get_ref(&reference) else { continue };
             let Some(requested) = object::time(live, "/metadata/deletionTimestamp") else { continue };
             let finalizers = finalizers(live);
             if finalizers.is_empty() {
@@ -232,7 +233,7 @@ impl<'a> Walk<'a> {
         };
         Cause::new(Reason::Suspended, object, "reconciling is switched off")
             .evidence("metadata", evidence, None)
-            .next(NextStep::Resume(ObjectRef::of(object)))
+            .next(NextStep::Resume(ObjectId::of(object)))
     }
 
     /// Whether an operator has to be there, and is.
@@ -254,7 +255,7 @@ impl<'a> Walk<'a> {
             OperatorState::Absent => Some(
                 Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
                     .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
-                    .next(NextStep::Reconcile { object: ObjectRef::of(instance), in_process: true, force: false }),
+                    .next(NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false }),
             ),
             OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => Some(
                 Cause::new(
@@ -263,9 +264,9 @@ impl<'a> Walk<'a> {
                     format!("the operator is scaled to zero, and {waiting}"),
                 )
                 .evidence("spec", "replicas: 0", None)
-                .next(NextStep::Scale { object: ObjectRef::of(deployment), replicas: 1 })
+                .next(NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 })
                 .next(NextStep::Reconcile {
-                    object: ObjectRef::of(instance),
+                    object: ObjectId::of(instance),
                     in_process: true,
                     force: false,
                 }),
@@ -279,7 +280,7 @@ impl<'a> Walk<'a> {
                         format!("the operator is not running, and {waiting}"),
                     )
                     .evidence("status", format!("{}: {}", health.status, health.message), None)
-                    .next(NextStep::Restart(ObjectRef::of(deployment))),
+                    .next(NextStep::Restart(ObjectId::of(deployment))),
                 )
             }),
             OperatorState::Silent(deployment, lease) => Some(
@@ -289,7 +290,7 @@ impl<'a> Walk<'a> {
                     format!("the operator no longer renews its lease, and {waiting}"),
                 )
                 .evidence("lease", "the holder stopped renewing it", lease.renewed)
-                .next(NextStep::Restart(ObjectRef::of(deployment))),
+                .next(NextStep::Restart(ObjectId::of(deployment))),
             ),
             OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => None,
         }
@@ -305,11 +306,11 @@ impl<'a> Walk<'a> {
             self.operator_state(),
             OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..)
         );
-        NextStep::Reconcile { object: ObjectRef::of(self.instance), in_process, force: false }
+        NextStep::Reconcile { object: ObjectId::of(self.instance), in_process, force: false }
     }
 
     fn list_events(&self, object: &Value) -> NextStep {
-        NextStep::ListEvents(ObjectRef::of(object))
+        NextStep::ListEvents(ObjectId::of(object))
     }
 
     /// What the instance itself reports as the end of the road: build, artifact and apply errors.
@@ -337,9 +338,9 @@ impl<'a> Walk<'a> {
                     None,
                 )
                 .next(NextStep::ListVersions)
-                .next(NextStep::Edit(ObjectRef::of(instance))),
+                .next(NextStep::Edit(ObjectId::of(instance))),
             Reason::PatchFailed => {
-                cause.next(NextStep::ExportInstance(ObjectRef::of(instance))).next(NextStep::BuildExportedInstance)
+                cause.next(NextStep::ExportInstance(ObjectId::of(instance))).next(NextStep::BuildExportedInstance)
             }
             Reason::SecretMissing => {
                 let secret = object::some_text(instance, "/spec/distribution/artifactPullSecret").unwrap_or("NAME");
@@ -360,12 +361,12 @@ impl<'a> Walk<'a> {
         if self.snapshot.has_needs() {
             return None;
         }
-        for (reference, version) in inventory::entries(self.instance) {
+        for reference in inventory::entries(self.instance) {
             if kinds::of(&reference.group, &reference.kind).is_some() {
                 continue;
             }
-            let Some(live) = self.snapshot.get_ref(&reference, version) else {
-                let resource = self.snapshot.resource_type(&reference.group, version, &reference.kind);
+            let Some(live) = self.snapshot.get_ref(&reference) else {
+                let resource = self.snapshot.resource_type(&reference.group, &reference.version, &reference.kind);
                 if resource.is_some_and(|resource| self.snapshot.knows(&resource)) {
                     return Some(self.missing(reference));
                 }
@@ -410,7 +411,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An object the instance applied is not there any more.
-    fn missing(&mut self, reference: ObjectRef) -> Cause {
+    fn missing(&mut self, reference: ObjectId) -> Cause {
         self.steps.push(WalkStep { object: reference.clone(), ok: Some(false), says: "not found".into() });
         let summary = format!("{} {} is missing", reference.kind, reference.name);
         let evidence = format!("{reference} was applied and is not in the cluster");
@@ -433,7 +434,7 @@ impl<'a> Walk<'a> {
                     ready.map_or("no Ready condition yet", |c| c.message()),
                     ready.and_then(|c| c.changed()),
                 )
-                .next(NextStep::Wait(ObjectRef::of(instance))),
+                .next(NextStep::Wait(ObjectId::of(instance))),
         }
     }
 }
@@ -453,15 +454,15 @@ fn next_for_refusal(reason: Reason, text: &str, instance: &Value) -> NextStep {
     match reason {
         Reason::QuotaExceeded => {
             let quota = message::after(text, "exceeded quota: ").unwrap_or_default();
-            NextStep::Describe(ObjectRef::new("", "ResourceQuota", namespace, quota))
+            NextStep::Describe(ObjectId::new("", "ResourceQuota", namespace, quota))
         }
         Reason::WebhookRefused => NextStep::ListWebhooks,
         Reason::PolicyRefused if text.contains("PodSecurity") => {
-            NextStep::ShowLabels(ObjectRef::new("", "Namespace", None, namespace.unwrap_or_default()))
+            NextStep::ShowLabels(ObjectId::new("", "Namespace", None, namespace.unwrap_or_default()))
         }
         Reason::PolicyRefused => NextStep::ListAdmissionPolicies,
         Reason::Forbidden => NextStep::CheckRights,
-        _ => NextStep::ListEvents(ObjectRef::of(instance)),
+        _ => NextStep::ListEvents(ObjectId::of(instance)),
     }
 }
 

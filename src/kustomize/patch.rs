@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 
 use super::changes::changed_paths;
 use super::json_patch::{JsonPatch, JsonPatchError};
-use super::resource::{Resource, ResourceId, ResourceList, effective_namespace, group_version, kind, name, namespace};
+use super::resource::{Resource, ResourceList, effective_namespace, group_version, kind, name, namespace};
 use super::selector::{CompiledSelector, Selector, SelectorError};
 use super::strategic_merge::{self, MergeError};
 use crate::format::yaml;
 use crate::format::yaml::YamlError;
+use crate::k8s::ObjectId;
 
 /// A patch as written: a text (JSON 6902 list or strategic merge, as YAML or JSON) and perhaps a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,14 +54,14 @@ pub struct PatchReport {
 pub struct PatchedObject {
     /// The identity before the patch.
     #[serde(serialize_with = "as_text")]
-    pub object: ResourceId,
+    pub object: ObjectId,
     /// Whether the patch removed the object.
     pub deleted: bool,
     /// Paths of the changed fields; empty when the object already was as the patch wants it.
     pub changes: Vec<String>,
 }
 
-fn as_text<S: serde::Serializer>(id: &ResourceId, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: serde::Serializer>(id: &ObjectId, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(id)
 }
 
@@ -71,7 +72,7 @@ pub struct PatchError {
     /// Position in the list of patches, from 0.
     pub index: usize,
     /// The object it failed on, once one was chosen.
-    pub object: Option<Box<ResourceId>>,
+    pub object: Option<Box<ObjectId>>,
     pub kind: PatchErrorKind,
 }
 
@@ -200,7 +201,7 @@ pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<P
         .collect()
 }
 
-type Failure = (Option<Box<ResourceId>>, PatchErrorKind);
+type Failure = (Option<Box<ObjectId>>, PatchErrorKind);
 type Applied = Result<(PatchKind, String, Vec<PatchedObject>), Failure>;
 
 fn compile(target: &Selector) -> Result<CompiledSelector, Failure> {
@@ -233,7 +234,7 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
             }
             None => vec![the_one_named(list, document).map_err(|kind| (None, kind))?],
         };
-        named.push(ResourceId::of(document).to_string());
+        named.push(ObjectId::of(document).to_string());
         let mut position = 0;
         let mut failure = None;
         list.0.retain_mut(|resource| {
@@ -270,8 +271,8 @@ fn indexes(list: &ResourceList, mut wanted: impl FnMut(&Resource) -> bool) -> Ve
 
 /// The index of the one object a patch without target names, by any name it has or had.
 fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchErrorKind> {
-    let wanted = ResourceId::of(document);
-    let place = wanted.effective_namespace();
+    let wanted = ObjectId::of(document);
+    let place = effective_namespace(&wanted.group, &wanted.kind, &wanted.namespace);
     let same_type = |resource: &Resource| {
         group_version(&resource.object) == (wanted.group.as_str(), wanted.version.as_str())
             && kind(&resource.object) == wanted.kind
@@ -305,7 +306,7 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
 }
 
 /// kustomize's way to write an identity, which people find when they search for the message.
-fn kustomize_id(id: &ResourceId) -> String {
+fn kustomize_id(id: &ObjectId) -> String {
     let or = |text: &str, none: &str| if text.is_empty() { none.to_string() } else { text.to_string() };
     format!(
         "{}.{}.{}/{}.{}",

@@ -1,9 +1,10 @@
 //! Objects on their way through a build, with the identities they had before.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use serde_json::{Map, Value};
+
+use crate::k8s::{ObjectId, split_api_version};
 
 /// Kinds of Kubernetes' own API groups that live outside namespaces; every other kind is taken as namespaced, as kustomize
 /// does. (Kubernetes 1.37 API reference.)
@@ -52,50 +53,10 @@ pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     CLUSTER_SCOPED.binary_search(&(group, kind)).is_ok()
 }
 
-/// What tells one object from another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ResourceId {
-    pub group: String,
-    pub version: String,
-    pub kind: String,
-    pub namespace: String,
-    pub name: String,
-}
-
-impl ResourceId {
-    /// Reads the identity of an object; what is missing is empty.
-    pub fn of(object: &Value) -> Self {
-        let (group, version) = group_version(object);
-        ResourceId {
-            group: group.to_string(),
-            version: version.to_string(),
-            kind: kind(object).to_string(),
-            namespace: namespace(object).to_string(),
-            name: name(object).to_string(),
-        }
-    }
-
-    /// The namespace a selector compares with.
-    pub fn effective_namespace(&self) -> &str {
-        effective_namespace(&self.group, &self.kind, &self.namespace)
-    }
-}
-
-impl fmt::Display for ResourceId {
-    /// `Kind/namespace/name`, or `Kind/name` without a namespace.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            write!(f, "{}/{}", self.kind, self.name)
-        } else {
-            write!(f, "{}/{}/{}", self.kind, self.namespace, self.name)
-        }
-    }
-}
-
 /// Two objects of one build have the same group, version, kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("may not add resource with an already registered id: {0}")]
-pub struct DuplicateObject(pub ResourceId);
+pub struct DuplicateObject(pub ObjectId);
 
 /// An object and the names it had.
 ///
@@ -113,8 +74,8 @@ impl Resource {
     }
 
     /// The identity the object has now.
-    pub fn current_id(&self) -> ResourceId {
-        ResourceId::of(&self.object)
+    pub fn current_id(&self) -> ObjectId {
+        ObjectId::of(&self.object)
     }
 
     /// Remembers the current name and namespace; called before they change.
@@ -201,7 +162,7 @@ pub(crate) fn effective_namespace<'a>(group: &str, kind: &str, namespace: &'a st
 /// `(group, version)` of an object's `apiVersion`; the core group is empty.
 pub(crate) fn group_version(object: &Value) -> (&str, &str) {
     let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    api_version.split_once('/').unwrap_or(("", api_version))
+    split_api_version(api_version)
 }
 
 pub(crate) fn kind(object: &Value) -> &str {

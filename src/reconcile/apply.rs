@@ -13,8 +13,8 @@ use super::survey::Survey;
 use super::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Propagation};
+use crate::k8s::ObjectId;
 
 /// How often a write that lost a race starts over from a fresh read.
 const RACES: usize = 6;
@@ -26,7 +26,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// One object of a run and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    pub object: ResourceId,
+    pub object: ObjectId,
     pub action: Action,
 }
 
@@ -59,7 +59,7 @@ pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObj
     let Site { cluster, extra_managers, concurrency, interrupts, progress } = site;
     let mut jobs = vec![];
     for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
-        let live = survey.get(&one.object.key()).cloned();
+        let live = survey.get(&one.object).cloned();
         let job = async move {
             match stop(interrupts) {
                 Some(_) => None,
@@ -159,10 +159,10 @@ pub struct Pruned {
     /// In the order of deletion.
     pub changes: Vec<Change>,
     /// Objects that could not be deleted; they stay owed.
-    pub errors: Vec<(ResourceId, CallError)>,
+    pub errors: Vec<(ObjectId, CallError)>,
     pub interrupt: Option<Interrupt>,
     /// Objects that were not tried because of the interrupt.
-    pub left: Vec<ResourceId>,
+    pub left: Vec<ObjectId>,
 }
 
 /// Deletes what is no longer built: one kind after the other, objects of a kind side by side.
@@ -185,7 +185,7 @@ pub async fn prune(
         }
         let mut jobs = vec![];
         for one in kind {
-            let live = survey.get(&one.object.key()).cloned();
+            let live = survey.get(&one.object).cloned();
             jobs.push(async move { (one, delete(cluster, one, live, owner, propagation).await) }.boxed());
         }
         let results: Vec<_> = futures::stream::iter(jobs).buffered(concurrency.max(1)).collect().await;
@@ -193,7 +193,7 @@ pub async fn prune(
             match result {
                 Ok(action) => {
                     if action == Action::Deleted {
-                        survey.remove(&one.object.key());
+                        survey.remove(&one.object);
                     }
                     progress.report(Update::Object { object: one.object.to_string(), action });
                     pruned.changes.push(Change { object: one.object.clone(), action });

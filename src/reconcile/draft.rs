@@ -13,13 +13,12 @@ use super::run::Options;
 use super::status::instance_id;
 use super::survey::Survey;
 use crate::api::FluxInstance;
-use crate::api::inventory::ObjectId;
 use crate::api::well_known;
 use crate::build::{self, Build, BuildError, BuildOptions};
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
 use crate::distribution::Distribution;
+use crate::k8s::ObjectId;
 
 /// Makes the plan of a run without writing anything.
 ///
@@ -60,9 +59,9 @@ pub(super) fn built(
     Ok(built)
 }
 
-fn old_inventory(instance: &FluxInstance) -> Vec<ResourceId> {
+fn old_inventory(instance: &FluxInstance) -> Vec<ObjectId> {
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect()
+    inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(|entry| entry.object().ok()).collect()
 }
 
 pub(super) async fn survey(
@@ -71,14 +70,14 @@ pub(super) async fn survey(
     built: &Build,
     options: &Options,
 ) -> Result<Survey, CallError> {
-    let ids: Vec<ResourceId> = built.objects.iter().map(ResourceId::of).collect();
+    let ids: Vec<ObjectId> = built.objects.iter().map(ObjectId::of).collect();
     Survey::take(cluster, &wanted(instance, ids), options.concurrency).await
 }
 
 /// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
-pub(super) fn wanted(instance: &FluxInstance, mut ids: Vec<ResourceId>) -> Vec<ResourceId> {
+pub(super) fn wanted(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
     ids.extend(old_inventory(instance));
-    ids.push(ResourceId {
+    ids.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
         kind: "Deployment".into(),
@@ -99,12 +98,12 @@ pub(super) fn trusted(instance: &FluxInstance, built: &Build) -> BTreeSet<Object
     // By kind: a report names objects as they were before the patch, which may have renamed them.
     let patched: BTreeSet<&str> =
         built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
-    let ids = built.objects.iter().map(ResourceId::of);
+    let ids = built.objects.iter().map(ObjectId::of);
     let ours = ids.filter(|id| {
         let from_spec = id.kind == "PersistentVolumeClaim" || id.group.ends_with(".fluxcd.io");
         !from_spec && !patched.contains(id.kind.as_str())
     });
-    ours.map(|id| id.key()).collect()
+    ours.collect()
 }
 
 pub(super) async fn make_plan(
@@ -122,7 +121,7 @@ pub(super) async fn make_plan(
             survey.set(live.clone());
         }
     }
-    let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.key()).collect();
+    let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.clone()).collect();
     let id = instance_id(instance);
     let stale = plan::stale(&old_inventory(instance), &keys);
     let prune = plan::prune(cluster, survey, stale, (&id.name, &id.namespace)).await.map_err(Failure::Call)?;

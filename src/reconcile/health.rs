@@ -11,13 +11,12 @@ use super::interrupt::{Interrupt, Interrupts, interrupted};
 use super::messages::Unhealthy;
 use super::progress::{Progress, Update};
 use super::survey::Survey;
-use crate::api::inventory::ObjectId;
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
 use crate::cluster::watch::{Change, Follower};
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble;
@@ -44,7 +43,7 @@ pub enum Goal {
     Gone,
 }
 
-type Changes = SelectAll<BoxStream<'static, (ResourceId, Result<Change, CallError>)>>;
+type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, CallError>)>>;
 
 /// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `survey` is kept up
 /// to date with what is seen.
@@ -54,7 +53,7 @@ type Changes = SelectAll<BoxStream<'static, (ResourceId, Result<Change, CallErro
 pub async fn wait(
     cluster: &Cluster,
     survey: &mut Survey,
-    objects: &[ResourceId],
+    objects: &[ObjectId],
     goal: Goal,
     deadline: Instant,
     interrupts: &Interrupts,
@@ -62,7 +61,7 @@ pub async fn wait(
 ) -> Result<Waited, CallError> {
     let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
-        let key = id.key();
+        let key = id.clone();
         let state = State { id: id.clone(), health: health(survey.get(&key)), told: None };
         wait.states.insert(key, state);
     }
@@ -93,7 +92,7 @@ pub async fn wait(
 }
 
 /// Touches definitions so that the API server tries once more to delete their objects.
-async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &ResourceId>) {
+async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &ObjectId>) {
     let now = jiff::Timestamp::now().to_string();
     let touch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: now}}});
     for id in definitions {
@@ -111,7 +110,7 @@ fn health(live: Option<&Value>) -> Health {
 }
 
 struct State {
-    id: ResourceId,
+    id: ObjectId,
     health: Health,
     told: Option<(Status, String)>,
 }
@@ -136,15 +135,15 @@ impl Wait {
 
     /// Returns the definitions whose objects the API server could not delete. It does not try again by itself for a minute,
     /// and does give up on kinds it only just began to serve ("storage is (re)initializing").
-    fn given_up<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = &'a ResourceId> {
-        let gave_up = |state: &&State| survey.get(&state.id.key()).is_some_and(|live| deletion_failure(live).is_some());
+    fn given_up<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = &'a ObjectId> {
+        let gave_up = |state: &&State| survey.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
 
     /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.
     async fn follow(&self, cluster: &Cluster, survey: &Survey) -> Result<Changes, CallError> {
-        let mut groups: BTreeMap<(&str, &str, &str), Vec<&ResourceId>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, &str, &str), Vec<&ObjectId>> = BTreeMap::new();
         let mut pod_namespaces = BTreeSet::new();
         for state in self.waited_for() {
             let id = &state.id;
@@ -156,8 +155,8 @@ impl Wait {
         let mut changes = SelectAll::new();
         for ids in groups.into_values() {
             let Some(first) = ids.first().map(|id| (*id).clone()) else { continue };
-            let labelled = |id: &&ResourceId| {
-                let live = survey.get(&id.key());
+            let labelled = |id: &&ObjectId| {
+                let live = survey.get(id);
                 live.and_then(|live| live.pointer("/metadata/labels")?.get(PART_OF_LABEL))
                     .is_some_and(|value| value == "flux")
             };
@@ -172,7 +171,7 @@ impl Wait {
         }
         for namespace in pod_namespaces {
             let follower = Follower::new(cluster, kinds::POD, Some(namespace), Selector::default(), None);
-            let id = ResourceId {
+            let id = ObjectId {
                 group: String::new(),
                 version: "v1".into(),
                 kind: "Pod".into(),
@@ -185,7 +184,7 @@ impl Wait {
     }
 
     /// Takes in one change of the collection `of` belongs to.
-    fn learn(&mut self, survey: &mut Survey, of: &ResourceId, change: Change) {
+    fn learn(&mut self, survey: &mut Survey, of: &ObjectId, change: Change) {
         if of.kind == "Pod" && of.name.is_empty() {
             let name =
                 |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -199,7 +198,7 @@ impl Wait {
         let gone: Vec<ObjectId> = match change {
             Change::All(items) => {
                 let there: BTreeMap<ObjectId, Value> =
-                    items.into_iter().map(|item| (ResourceId::of(&item).key(), item)).collect();
+                    items.into_iter().map(|item| (ObjectId::of(&item), item)).collect();
                 let ours = self.states.iter().filter(|(key, state)| {
                     !self.is_reached(state)
                         && (&key.group, &key.kind, &key.namespace) == (&of.group, &of.kind, &of.namespace)
@@ -214,7 +213,7 @@ impl Wait {
                 self.see(survey, item);
                 vec![]
             }
-            Change::Gone(item) => vec![ResourceId::of(&item).key()],
+            Change::Gone(item) => vec![ObjectId::of(&item)],
         };
         for key in gone {
             if let Some(state) = self.states.get_mut(&key) {
@@ -225,7 +224,7 @@ impl Wait {
     }
 
     fn see(&mut self, survey: &mut Survey, item: Value) {
-        if let Some(state) = self.states.get_mut(&ResourceId::of(&item).key()) {
+        if let Some(state) = self.states.get_mut(&ObjectId::of(&item)) {
             state.health = health(Some(&item));
             survey.set(item);
         }
@@ -265,11 +264,7 @@ impl Wait {
 
     fn unhealthy(&self, survey: &Survey, timed_out: bool) -> Waited {
         let objects = self.waited_for().map(|state| {
-            Unhealthy::new(
-                state.id.to_string(),
-                state.health.status,
-                detail(state, survey.get(&state.id.key()), &self.pods),
-            )
+            Unhealthy::new(state.id.to_string(), state.health.status, detail(state, survey.get(&state.id), &self.pods))
         });
         Waited::Unhealthy { timed_out, objects: objects.collect() }
     }
@@ -293,7 +288,7 @@ fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -
     }
 }
 
-fn stream(of: ResourceId, follower: Follower) -> BoxStream<'static, (ResourceId, Result<Change, CallError>)> {
+fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, CallError>)> {
     futures::stream::unfold((of, follower), |(of, mut follower)| async move {
         let change = follower.next().await;
         Some(((of.clone(), change), (of, follower)))

@@ -12,8 +12,8 @@ use super::survey::{Survey, storage_version};
 use crate::api::kinds::ResourceType;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
+use crate::k8s::ObjectId;
 
 /// How often a write that lost a race is made again.
 const RACES: usize = 6;
@@ -50,7 +50,7 @@ fn is_migrated(definition: &Value) -> bool {
 pub async fn definitions(cluster: &Cluster, due: &[Value], concurrency: usize, progress: &dyn Progress) -> Report {
     let mut report = Report::default();
     for definition in due {
-        let name = ResourceId::of(definition).name;
+        let name = ObjectId::of(definition).name;
         match migrate(cluster, definition, concurrency, progress).await {
             Ok(()) => report.migrated.push(name),
             Err(error) => report.errors.push((name, error)),
@@ -76,7 +76,7 @@ async fn migrate(
     };
     let objects =
         cluster.list_all(&resource, None, &Selector::default()).await?.map(|list| list.items).unwrap_or_default();
-    let (name, total) = (ResourceId::of(definition).name, objects.len());
+    let (name, total) = (ObjectId::of(definition).name, objects.len());
     let api_version = resource.api_version();
     let mut jobs = vec![];
     for object in objects {
@@ -94,7 +94,7 @@ async fn migrate(
 
 /// Touches one object so that the API server writes it in the storage version.
 async fn store_anew(cluster: &Cluster, mut object: Value, api_version: &str) -> Result<(), CallError> {
-    let id = ResourceId::of(&object);
+    let id = ObjectId::of(&object);
     for race in 1.. {
         let patched = match rewritten(&object, api_version) {
             Some(patch) => cluster.json_patch(&id, &patch, RECONCILER_FIELD_MANAGER).await,
@@ -131,7 +131,7 @@ fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
 
 /// Takes all but the storage version out of the definition's `status.storedVersions`.
 async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -> Result<(), CallError> {
-    let id = ResourceId::of(definition);
+    let id = ObjectId::of(definition);
     let mut definition = definition.clone();
     for race in 1.. {
         if is_migrated(&definition) {
@@ -171,7 +171,7 @@ mod tests {
         survey.set(definition("old", json!(["v1beta2", "v1"]), "flux"));
         survey.set(definition("new", json!(["v1"]), "flux"));
         survey.set(definition("other", json!(["v1beta2", "v1"]), "something"));
-        let names = |forced| due(&survey, forced).iter().map(|crd| ResourceId::of(crd).name).collect::<Vec<_>>();
+        let names = |forced| due(&survey, forced).iter().map(|crd| ObjectId::of(crd).name).collect::<Vec<_>>();
         assert_eq!(names(false), ["old"]);
         assert_eq!(names(true), ["new", "old"]);
     }

@@ -44,7 +44,7 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
 
 /// Reports whether an API group belongs to a custom resource: its objects keep every value just as it was sent.
 fn is_custom(api_version: &str) -> bool {
-    let (group, _) = crate::api::kinds::split_api_version(api_version);
+    let (group, _) = crate::k8s::split_api_version(api_version);
     !(group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io"))
 }
 

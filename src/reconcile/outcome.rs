@@ -9,8 +9,8 @@ use super::plan::ApplyError;
 use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::lease::LeaseError;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
+use crate::k8s::ObjectId;
 
 /// A run that could not even record what became of it.
 #[derive(Debug, thiserror::Error)]
@@ -23,10 +23,10 @@ pub enum ReconcileError {
     OperatorAlive { operator: String },
     /// The cluster is not what the plan was made from.
     #[error("the cluster has moved since the plan was made: {}", list(objects))]
-    Moved { objects: Vec<ResourceId> },
+    Moved { objects: Vec<ObjectId> },
     /// The instance is another one, or its spec has changed.
     #[error("the plan was made for another state of {instance}")]
-    PlanOutdated { instance: ResourceId },
+    PlanOutdated { instance: ObjectId },
     /// The FluxInstance definition was not accepted in time.
     #[error("{}", messages::unhealthy(true, objects))]
     NotEstablished { objects: Vec<Unhealthy> },
@@ -38,7 +38,7 @@ pub enum ReconcileError {
     Call(#[from] CallError),
 }
 
-fn list(objects: &[ResourceId]) -> String {
+fn list(objects: &[ObjectId]) -> String {
     objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -53,7 +53,7 @@ pub enum Failure {
     /// Manifests the API server refused, or could not be asked about.
     Apply(Vec<ApplyError>),
     /// Objects that could not be deleted.
-    Prune(Vec<(ResourceId, CallError)>),
+    Prune(Vec<(ObjectId, CallError)>),
     /// The time was up, or what is left will not recover.
     Unhealthy {
         timed_out: bool,
@@ -96,7 +96,7 @@ impl Outcome {
 }
 
 /// Returns reason and message of the Ready condition.
-pub(super) fn explain(failure: &Failure, instance: &ResourceId) -> (&'static str, String) {
+pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, String) {
     let failed = |text: String| format!("reconciliation failed: {text}");
     match failure {
         Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),

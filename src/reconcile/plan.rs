@@ -12,11 +12,10 @@ use super::no_change_proof;
 use super::survey::Survey;
 use super::takeover;
 use crate::api::ComponentImage;
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
+use crate::k8s::ObjectId;
 
 /// What is to happen to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +33,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedObject {
-    pub object: ResourceId,
+    pub object: ObjectId,
     pub step: Step,
     /// Fields that change; empty for objects that are created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,7 +61,7 @@ pub struct PlannedObject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedPrune {
-    pub object: ResourceId,
+    pub object: ObjectId,
     pub step: Step,
     /// Why it stays, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +139,7 @@ impl Plan {
     }
 
     /// Returns the Deployments whose pods are replaced.
-    pub fn restarts(&self) -> Vec<&ResourceId> {
+    pub fn restarts(&self) -> Vec<&ObjectId> {
         let restarts = |planned: &&PlannedObject| {
             planned.object.kind == "Deployment"
                 && planned.step == Step::Configure
@@ -154,7 +153,7 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 #[error("{object} {phase} failed {}", source.sentence())]
 pub struct ApplyError {
-    pub object: ResourceId,
+    pub object: ObjectId,
     /// `dry-run` or `apply`.
     pub phase: &'static str,
     pub source: CallError,
@@ -169,7 +168,7 @@ pub enum ApplyStage {
 }
 
 /// Returns the stage an object is applied in.
-pub fn stage(object: &ResourceId) -> ApplyStage {
+pub fn stage(object: &ObjectId) -> ApplyStage {
     match object.kind.as_str() {
         "CustomResourceDefinition" | "Namespace" | "ClusterRole" => ApplyStage::Definitions,
         kind if kind.ends_with("Class") => ApplyStage::Classes,
@@ -205,7 +204,7 @@ pub async fn decide(
     known: Option<&Value>,
     extra_managers: &[String],
 ) -> Result<PlannedObject, ApplyError> {
-    let object = ResourceId::of(desired);
+    let object = ObjectId::of(desired);
     let planned = |step, live: Option<Value>| PlannedObject {
         object: object.clone(),
         step,
@@ -255,15 +254,12 @@ pub async fn objects(
     trusted: &BTreeSet<ObjectId>,
     concurrency: usize,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
-    let ids: Vec<ResourceId> = desired.iter().map(ResourceId::of).collect();
-    let new_namespaces: BTreeSet<&str> = ids
-        .iter()
-        .filter(|id| id.kind == "Namespace" && survey.is_absent(&id.key()))
-        .map(|id| id.name.as_str())
-        .collect();
+    let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).collect();
+    let new_namespaces: BTreeSet<&str> =
+        ids.iter().filter(|id| id.kind == "Namespace" && survey.is_absent(id)).map(|id| id.name.as_str()).collect();
     // Custom resources are compared last: what happens to their definition decides whether they can be.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
-    let is_custom = |id: &ResourceId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
+    let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
     let mut planned: BTreeMap<usize, PlannedObject> = BTreeMap::new();
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     for customs in [false, true] {
@@ -277,9 +273,9 @@ pub async fn objects(
             if is_custom(id).is_some() != customs {
                 continue;
             }
-            let known = survey.get(&id.key());
+            let known = survey.get(id);
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
-            if trusted.contains(&id.key()) && survey.is_absent(&id.key()) {
+            if trusted.contains(id) && survey.is_absent(id) {
                 planned.insert(index, PlannedObject { deferred: false, ..deferred(id, manifest, None, Step::Create) });
                 continue;
             }
@@ -313,7 +309,7 @@ pub async fn objects(
     if errors.is_empty() { Ok(planned.into_values().collect()) } else { Err(errors.into_values().collect()) }
 }
 
-fn deferred(object: &ResourceId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
+fn deferred(object: &ObjectId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
     PlannedObject {
         object: object.clone(),
         step,
@@ -338,7 +334,7 @@ fn defines(object: &Value) -> Option<((&str, &str), &str)> {
 pub async fn prune(
     cluster: &Cluster,
     survey: &mut Survey,
-    stale: Vec<ResourceId>,
+    stale: Vec<ObjectId>,
     owner: (&str, &str),
 ) -> Result<Vec<PlannedPrune>, CallError> {
     let mut planned = vec![];
@@ -392,7 +388,7 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
-pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ResourceId>, CallError> {
+pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
     let mut moved = vec![];
     let objects = plan.objects.iter().map(|one| (&one.object, one.seen.as_ref()));
     let pruned = plan.prune.iter().map(|one| (&one.object, Some(&one.seen)));
@@ -406,13 +402,13 @@ pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Resul
 }
 
 /// Returns the ids of `old` that `built` lacks, in the order of deletion.
-pub fn stale(old: &[ResourceId], built: &BTreeSet<ObjectId>) -> Vec<ResourceId> {
-    let mut stale: Vec<ResourceId> = old.iter().filter(|id| !built.contains(&id.key())).cloned().collect();
+pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
+    let mut stale: Vec<ObjectId> = old.iter().filter(|id| !built.contains(id)).cloned().collect();
     stale.sort_by(|left, right| order(right).cmp(&order(left)));
     stale.dedup();
     stale
 }
 
-fn order(id: &ResourceId) -> crate::build::order::SortKey<'_> {
+fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
     crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
 }

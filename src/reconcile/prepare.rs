@@ -11,7 +11,7 @@ use super::survey::Survey;
 use crate::api::crd;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
+use crate::k8s::ObjectId;
 
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 
@@ -25,7 +25,7 @@ pub async fn prepare(cluster: &Cluster, namespace: &str, progress: &dyn Progress
     // namespace in the hands of nobody.
     let labels = json!({"kubernetes.io/metadata.name": namespace});
     let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
-    let (definition_id, place_id) = (ResourceId::of(&definition), ResourceId::of(&place));
+    let (definition_id, place_id) = (ObjectId::of(&definition), ObjectId::of(&place));
     let (defined, placed) = futures::try_join!(cluster.read(&definition_id), cluster.read(&place_id))?;
     let missing = [(&definition, &definition_id, defined.is_none()), (&place, &place_id, placed.is_none())];
     let missing: Vec<_> = missing.into_iter().filter(|(_, _, missing)| *missing).collect();

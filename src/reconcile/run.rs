@@ -23,14 +23,14 @@ use super::progress::{Action, Progress, Stage, Update};
 use super::status::{IN_PROGRESS, StatusBook, instance_id, is_forced};
 use super::survey::Survey;
 use crate::api::well_known::{self, FINALIZER, FORCE_AT_ANNOTATION, reason};
-use crate::api::{FluxInstance, Inventory, InventoryEntry, history};
+use crate::api::{FluxInstance, InventoryEntry, history, inventory};
 use crate::build;
 use crate::cluster::Cluster;
 use crate::cluster::events::Event;
 use crate::cluster::lease::{HeldLease, LeaseOptions};
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Propagation};
 use crate::distribution::Distribution;
+use crate::k8s::ObjectId;
 
 /// How long definitions, namespaces and roles may take to be in force.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -281,16 +281,14 @@ impl<'a> Run<'a> {
             self.event(false, reason::PROGRESSING, messages::attempted(&plan.revision, previous.as_deref()), false);
         }
         self.book.status.last_attempted_revision = Some(plan.revision.clone());
-        let ids: Vec<ResourceId> = plan.objects.iter().map(|object| object.object.clone()).collect();
+        let ids: Vec<ObjectId> = plan.objects.iter().map(|object| object.object.clone()).collect();
         let waits = self.instance.spec.waits();
         let settled = !waits
-            || ids
-                .iter()
-                .all(|id| survey.get(&id.key()).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current()));
+            || ids.iter().all(|id| survey.get(id).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current()));
         if plan.has_changes() || !settled {
             // Whatever happens from here on, everything that may exist is on record.
             let owed = self.book.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
-            self.book.status.inventory = Some(crate::api::inventory::merge(inventory_of(&ids), &owed));
+            self.book.status.inventory = Some(inventory::merge(inventory::of(&ids), &owed));
             self.book.progressing(IN_PROGRESS);
             self.book.write(self.cluster).await?;
             if operator {
@@ -305,7 +303,7 @@ impl<'a> Run<'a> {
         }
         self.migrate(&plan, &mut survey).await?;
         let done = &mut self.book.status;
-        done.inventory = Some(inventory_of(&ids));
+        done.inventory = Some(inventory::of(&ids));
         done.components = plan.images.clone();
         done.last_applied_revision = Some(plan.revision.clone());
         done.last_artifact_revision = None;
@@ -320,7 +318,7 @@ impl<'a> Run<'a> {
         &mut self,
         plan: &Plan,
         survey: &mut Survey,
-        ids: &[ResourceId],
+        ids: &[ObjectId],
     ) -> Result<Option<Failure>, ReconcileError> {
         let first_install = self.book.status.last_applied_revision.is_none();
         let mut failure = None;
@@ -370,7 +368,7 @@ impl<'a> Run<'a> {
         survey: &mut Survey,
         stage: ApplyStage,
         name: Stage,
-        fresh: &mut Vec<ResourceId>,
+        fresh: &mut Vec<ObjectId>,
     ) -> Result<Option<Failure>, ReconcileError> {
         let planned: Vec<_> = plan
             .objects
@@ -395,11 +393,7 @@ impl<'a> Run<'a> {
     }
 
     /// Waits until what later stages build on is there: definitions served, namespaces active.
-    async fn in_force(
-        &mut self,
-        survey: &mut Survey,
-        fresh: Vec<ResourceId>,
-    ) -> Result<Option<Failure>, ReconcileError> {
+    async fn in_force(&mut self, survey: &mut Survey, fresh: Vec<ObjectId>) -> Result<Option<Failure>, ReconcileError> {
         let deadline = Instant::now() + STAGE_TIMEOUT;
         let interrupts = stops(&self.options.interrupts);
         let waited =
@@ -415,7 +409,7 @@ impl<'a> Run<'a> {
         &mut self,
         plan: &Plan,
         survey: &mut Survey,
-        ids: &[ResourceId],
+        ids: &[ObjectId],
     ) -> Result<Option<Failure>, ReconcileError> {
         let mut owed: Vec<InventoryEntry> = vec![];
         let mut failure = None;
@@ -425,8 +419,8 @@ impl<'a> Run<'a> {
             let work = apply::prune(self.site(), survey, &plan.prune, owner, Propagation::Background);
             let (pruned, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
             self.changes.extend(pruned.changes);
-            owed.extend(pruned.errors.iter().map(|(object, _)| object.entry()));
-            owed.extend(pruned.left.iter().map(ResourceId::entry));
+            owed.extend(pruned.errors.iter().map(|(object, _)| InventoryEntry::from(object)));
+            owed.extend(pruned.left.iter().map(InventoryEntry::from));
             if let Some(interrupt) = pruned.interrupt {
                 failure = Some(Failure::Interrupted(interrupt));
             } else if !pruned.errors.is_empty() {
@@ -434,13 +428,13 @@ impl<'a> Run<'a> {
             }
         }
         // What could not be deleted is still ours to delete.
-        self.book.status.inventory = Some(crate::api::inventory::merge(inventory_of(ids), &owed));
+        self.book.status.inventory = Some(inventory::merge(inventory::of(ids), &owed));
         Ok(failure)
     }
 
-    async fn wait(&mut self, survey: &mut Survey, ids: &[ResourceId]) -> Result<Option<Failure>, ReconcileError> {
+    async fn wait(&mut self, survey: &mut Survey, ids: &[ObjectId]) -> Result<Option<Failure>, ReconcileError> {
         let current =
-            |id: &ResourceId| survey.get(&id.key()).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current());
+            |id: &ObjectId| survey.get(id).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current());
         if ids.iter().all(current) {
             return Ok(None);
         }
@@ -592,10 +586,6 @@ impl<'a> Run<'a> {
             (Err(error), _) => Err(error.into()),
         }
     }
-}
-
-fn inventory_of(ids: &[ResourceId]) -> Inventory {
-    Inventory { entries: ids.iter().map(ResourceId::entry).collect() }
 }
 
 /// Returns interrupts of which only a stop ends a short wait: a newer request for the same object waits for the stage.

@@ -8,15 +8,15 @@ use crate::api::history::{self, Attempt};
 use crate::api::well_known::{self, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, condition, reason};
 use crate::api::{FluxInstance, FluxInstanceStatus};
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::CallError;
+use crate::k8s::ObjectId;
 
 /// The message of a run that is under way.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
 
 /// The status of the instance a run works on: what is stored, and what the next write will store.
 pub struct StatusBook {
-    id: ResourceId,
+    id: ObjectId,
     generation: Option<i64>,
     requested_at: Option<String>,
     stored: Value,
@@ -117,8 +117,8 @@ impl StatusBook {
 }
 
 /// Returns where an instance lives.
-pub fn instance_id(instance: &FluxInstance) -> ResourceId {
-    ResourceId {
+pub fn instance_id(instance: &FluxInstance) -> ObjectId {
+    ObjectId {
         group: well_known::GROUP.into(),
         version: well_known::VERSION.into(),
         kind: "FluxInstance".into(),

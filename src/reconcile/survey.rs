@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
-use crate::api::inventory::ObjectId;
 use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Selector};
+use crate::k8s::ObjectId;
 
 /// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +31,7 @@ fn is_crowded(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
 }
 
-fn selector(collection: &Collection, ids: &[&ResourceId]) -> Selector {
+fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
     match ids {
         _ if is_crowded(&collection.kind) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
         // All Deployments are wanted: an operator may be among them.
@@ -41,7 +40,7 @@ fn selector(collection: &Collection, ids: &[&ResourceId]) -> Selector {
     }
 }
 
-async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ResourceId]) -> Result<Vec<Value>, CallError> {
+async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, CallError> {
     let Some(first) = ids.first() else { return Ok(vec![]) };
     let resource = match cluster.resource(first).await {
         // The kind is not served: none of its objects are there.
@@ -57,10 +56,10 @@ impl Survey {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
     pub async fn take(
         cluster: &Cluster,
-        ids: impl IntoIterator<Item = &ResourceId>,
+        ids: impl IntoIterator<Item = &ObjectId>,
         concurrency: usize,
     ) -> Result<Self, CallError> {
-        let mut collections: BTreeMap<Collection, Vec<&ResourceId>> = BTreeMap::new();
+        let mut collections: BTreeMap<Collection, Vec<&ObjectId>> = BTreeMap::new();
         for id in ids {
             let collection =
                 Collection { group: id.group.clone(), kind: id.kind.clone(), namespace: id.namespace.clone() };
@@ -75,17 +74,17 @@ impl Survey {
         }
         let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         let mut survey = Survey::default();
-        let mut unlabelled: Vec<&ResourceId> = vec![];
+        let mut unlabelled: Vec<&ObjectId> = vec![];
         for (collection, items) in lists {
             for item in items {
-                survey.live.insert(ResourceId::of(&item).key(), item);
+                survey.live.insert(ObjectId::of(&item), item);
             }
             let ids = collections.get(collection).into_iter().flatten();
-            let missing: Vec<&ResourceId> = ids.copied().filter(|id| !survey.live.contains_key(&id.key())).collect();
+            let missing: Vec<&ObjectId> = ids.copied().filter(|id| !survey.live.contains_key(id)).collect();
             if is_crowded(&collection.kind) {
                 unlabelled.extend(missing);
             } else {
-                survey.absent.extend(missing.into_iter().map(ResourceId::key));
+                survey.absent.extend(missing.into_iter().cloned());
             }
         }
         // What the label did not find is asked for by name.
@@ -97,7 +96,7 @@ impl Survey {
         for (id, live) in found {
             match live {
                 Some(live) => survey.set(live),
-                None => drop(survey.absent.insert(id.key())),
+                None => drop(survey.absent.insert(id.clone())),
             }
         }
         Ok(survey)
@@ -114,8 +113,8 @@ impl Survey {
     }
 
     /// Returns the object, asking the server when it was not seen and is not known to be absent.
-    pub async fn find(&mut self, cluster: &Cluster, id: &ResourceId) -> Result<Option<Value>, CallError> {
-        let key = id.key();
+    pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, CallError> {
+        let key = id.clone();
         if let Some(live) = self.live.get(&key) {
             return Ok(Some(live.clone()));
         }
@@ -136,7 +135,7 @@ impl Survey {
 
     /// Records what the server last said of an object.
     pub fn set(&mut self, live: Value) {
-        let key = ResourceId::of(&live).key();
+        let key = ObjectId::of(&live);
         self.absent.remove(&key);
         self.live.insert(key, live);
     }
@@ -159,7 +158,7 @@ impl Survey {
 
     /// Returns the version under which a custom resource is stored now, by its definition; the id's own one for any other
     /// kind. An inventory may name a version that an upgrade has dropped since.
-    pub fn stored_version(&self, id: &ResourceId) -> ResourceId {
+    pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
         let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let version = self
             .definitions()
@@ -168,7 +167,7 @@ impl Survey {
                     && text(crd, "/spec/names/kind").as_deref() == Some(&id.kind)
             })
             .and_then(storage_version);
-        ResourceId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
+        ObjectId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
     }
 }
 

@@ -28,8 +28,8 @@ use crate::api::kinds::ResourceType;
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::lease::LeaseOptions;
-use crate::cluster::object::ResourceId;
 use crate::cluster::requests::{CallError, Propagation, Selector};
+use crate::k8s::ObjectId;
 
 /// How often a write that lost a race is made again.
 const RACES: usize = 6;
@@ -69,7 +69,7 @@ impl Default for UninstallOptions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
-    pub object: ResourceId,
+    pub object: ObjectId,
     pub reason: String,
 }
 
@@ -77,7 +77,7 @@ pub struct Kept {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
-    pub object: ResourceId,
+    pub object: ObjectId,
     pub finalizers: Vec<String>,
 }
 
@@ -85,9 +85,9 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UninstallPlan {
-    pub instance: ResourceId,
+    pub instance: ObjectId,
     /// In the order of deletion.
-    pub deletes: Vec<ResourceId>,
+    pub deletes: Vec<ObjectId>,
     pub keeps: Vec<Kept>,
     /// How many custom resources of which kind go away with their definitions; kinds without any are left out.
     pub custom_resources: BTreeMap<String, usize>,
@@ -109,12 +109,12 @@ impl UninstallPlan {
 /// What an uninstall did.
 #[derive(Debug, Default)]
 pub struct Uninstalled {
-    pub deleted: Vec<ResourceId>,
+    pub deleted: Vec<ObjectId>,
     pub kept: Vec<Kept>,
     pub held: Vec<Held>,
     /// What was still there when the time was up.
     pub remaining: Vec<Unhealthy>,
-    pub errors: Vec<(ResourceId, CallError)>,
+    pub errors: Vec<(ObjectId, CallError)>,
     pub interrupt: Option<Interrupt>,
     /// The instance itself is gone; it stays while anything is left to do.
     pub instance_gone: bool,
@@ -138,10 +138,13 @@ struct Job {
 async fn job(cluster: &Cluster, instance: &FluxInstance, options: &UninstallOptions) -> Result<Job, CallError> {
     let id = instance_id(instance);
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    let mut wanted: Vec<ResourceId> =
-        inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(ResourceId::of_entry).collect();
+    let mut wanted: Vec<ObjectId> = inventory
+        .into_iter()
+        .flat_map(|inventory| &inventory.entries)
+        .filter_map(|entry| entry.object().ok())
+        .collect();
     let owned = wanted.clone();
-    wanted.push(ResourceId {
+    wanted.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
         kind: "Deployment".into(),
@@ -154,7 +157,7 @@ async fn job(cluster: &Cluster, instance: &FluxInstance, options: &UninstallOpti
     let leaves_all = options.respect_suspension && instance.is_suspended();
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
-    let mut keep = |object: ResourceId, reason: &str| keeps.push(Kept { object, reason: reason.to_owned() });
+    let mut keep = |object: ObjectId, reason: &str| keeps.push(Kept { object, reason: reason.to_owned() });
     for one in plan::prune(cluster, &mut survey, stale, (&id.name, &id.namespace)).await? {
         let is_custom = one.object.group.ends_with(".fluxcd.io");
         match one.reason.clone() {
@@ -269,7 +272,7 @@ async fn work(
             progress,
         };
         let pruned = apply::prune(site, &mut survey, objects, owner, propagation).await;
-        let deleted: Vec<ResourceId> = pruned
+        let deleted: Vec<ObjectId> = pruned
             .changes
             .iter()
             .filter(|change| change.action == Action::Deleted)
@@ -303,15 +306,15 @@ async fn work(
 }
 
 /// Returns what is waited for: controllers, and definitions that nobody else holds back.
-fn awaited(deleted: &[ResourceId], stage: Stage, held: &[Held], definitions: &[Value]) -> Vec<ResourceId> {
-    let kinds_held = |definition: &ResourceId| {
+fn awaited(deleted: &[ObjectId], stage: Stage, held: &[Held], definitions: &[Value]) -> Vec<ObjectId> {
+    let kinds_held = |definition: &ObjectId| {
         let kind = definitions
             .iter()
-            .find(|one| ResourceId::of(one).name == definition.name)
+            .find(|one| ObjectId::of(one).name == definition.name)
             .map(|one| resource_of(one).kind.to_string());
         held.iter().any(|one| Some(&one.object.kind) == kind.as_ref())
     };
-    let is_awaited = |id: &&ResourceId| match stage {
+    let is_awaited = |id: &&ObjectId| match stage {
         Stage::DeleteControllers => true,
         _ => id.kind == "CustomResourceDefinition" && !kinds_held(id),
     };
@@ -320,7 +323,7 @@ fn awaited(deleted: &[ResourceId], stage: Stage, held: &[Held], definitions: &[V
 
 async fn gone(
     cluster: &Cluster,
-    objects: &[ResourceId],
+    objects: &[ObjectId],
     options: &UninstallOptions,
     deadline: Instant,
     progress: &dyn Progress,
@@ -341,7 +344,7 @@ fn definitions<'a>(deletes: &'a [PlannedPrune], survey: &'a Survey) -> impl Iter
     deletes
         .iter()
         .filter(|one| one.object.kind == "CustomResourceDefinition" && one.step == Step::Prune)
-        .filter_map(|one| survey.get(&one.object.key()))
+        .filter_map(|one| survey.get(&one.object))
 }
 
 /// Returns how objects of a definition are reached: in a served version, the stored one if it is.
@@ -377,7 +380,7 @@ fn finalizers(object: &Value) -> Vec<String> {
 fn held(object: &Value) -> Option<Held> {
     let foreign: Vec<String> =
         finalizers(object).into_iter().filter(|name| name != FLUX_FINALIZER && name != FINALIZER).collect();
-    (!foreign.is_empty()).then(|| Held { object: ResourceId::of(object), finalizers: foreign })
+    (!foreign.is_empty()).then(|| Held { object: ObjectId::of(object), finalizers: foreign })
 }
 
 /// Takes Flux's finalizer off every custom resource of the definitions, and returns those that others hold back.
@@ -410,8 +413,8 @@ async fn clear_finalizers(
 }
 
 /// Takes one finalizer off an object, leaving all others.
-async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> Result<ResourceId, CallError> {
-    let id = ResourceId::of(&object);
+async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> Result<ObjectId, CallError> {
+    let id = ObjectId::of(&object);
     for race in 1.. {
         let kept: Vec<String> = finalizers(&object).into_iter().filter(|other| other != name).collect();
         if kept.len() == finalizers(&object).len() {
@@ -433,7 +436,7 @@ async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> 
 }
 
 /// Deletes the instance and clears our finalizer; returns what others hold it with.
-async fn delete_instance(cluster: &Cluster, id: &ResourceId) -> Result<Vec<Held>, CallError> {
+async fn delete_instance(cluster: &Cluster, id: &ObjectId) -> Result<Vec<Held>, CallError> {
     for race in 1.. {
         let Some(live) = cluster.read(id).await? else { return Ok(vec![]) };
         if live.pointer("/metadata/deletionTimestamp").is_none() {
@@ -477,9 +480,9 @@ mod tests {
             "metadata": {"name": name}, "spec": {"names": {"kind": kind}}})
         };
         let definitions = [crd("as.g", "A"), crd("bs.g", "B")];
-        let deleted: Vec<ResourceId> = definitions.iter().map(ResourceId::of).collect();
+        let deleted: Vec<ObjectId> = definitions.iter().map(ObjectId::of).collect();
         let held =
-            [Held { object: ResourceId::of(&json!({"kind": "A", "metadata": {"name": "x"}})), finalizers: vec![] }];
+            [Held { object: ObjectId::of(&json!({"kind": "A", "metadata": {"name": "x"}})), finalizers: vec![] }];
         let names: Vec<String> =
             awaited(&deleted, Stage::DeleteObjects, &held, &definitions).into_iter().map(|id| id.name).collect();
         assert_eq!(names, ["bs.g"]);

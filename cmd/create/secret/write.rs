@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::SECRET;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::{ApplyOptions, Cluster, ClusterError, ObjectRef, Outcome};
+use flux_operator::cluster::{ApplyOptions, Cluster, ClusterError, Outcome};
 use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
 use flux_operator::secrets::{Credentials, SecretObject, Standing};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -50,7 +51,7 @@ pub(super) async fn write(
     match shell.global().timeout {
         Some(limit) => tokio::time::timeout(limit.0, applied).await.unwrap_or_else(|_| {
             let message = format!("timed out after {:?}: cannot apply {}", limit.0, reference(&secret));
-            Err(CliError::new(Exit::Unhealthy, message).object(reference(&secret).to_string()))
+            Err(CliError::new(Exit::Unhealthy, message).object(reference(&secret)))
         }),
         None => applied.await,
     }
@@ -109,7 +110,7 @@ async fn apply(shell: &Shell, cluster: &Cluster, args: &SecretArgs, secret: &Sec
     Ok(Exit::Done)
 }
 
-fn refusal(object: &ObjectRef, standing: &Standing) -> CliError {
+fn refusal(object: &str, standing: &Standing) -> CliError {
     let why = match standing {
         Standing::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
         Standing::Immutable => "it exists and is immutable".to_owned(),
@@ -117,7 +118,7 @@ fn refusal(object: &ObjectRef, standing: &Standing) -> CliError {
     };
     CliError::failed(format!("cannot apply {object}"))
         .cause(why)
-        .object(object.to_string())
+        .object(object)
         .hint("delete it and create it again with --replace")
 }
 
@@ -139,6 +140,6 @@ async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> 
     })
 }
 
-fn reference(secret: &SecretObject) -> ObjectRef {
-    ObjectRef::new("Secret", Some(&secret.namespace), secret.name.clone())
+fn reference(secret: &SecretObject) -> String {
+    ObjectId::new("", "Secret", Some(&secret.namespace), &secret.name).lower_case()
 }

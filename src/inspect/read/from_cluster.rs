@@ -170,8 +170,8 @@ async fn get(
 
 /// Whether a Secret exists, without fetching what it holds.
 async fn secret(cluster: &Cluster, namespace: &str, name: &str) -> Result<Answer, ClusterError> {
-    let object = crate::cluster::ObjectRef::new("Secret", Some(namespace), name);
-    let failed = |e| cluster.explain(e, format!("look for {object}"), Some(object.clone()));
+    let object = crate::k8s::ObjectId::new("", "Secret", Some(namespace), name);
+    let failed = |e| cluster.explain(e, format!("look for {}", object.lower_case()), Some(object.clone()));
     let request = http::Request::get(SECRET.path(Some(namespace), Some(name)))
         .header(http::header::ACCEPT, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
         .body(vec![])

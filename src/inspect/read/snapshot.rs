@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::api::kinds::ResourceType;
 use crate::inspect::object;
-use crate::inspect::object::ObjectRef;
 use crate::inspect::selector::Selector;
+use crate::k8s::ObjectId;
 
 /// One thing a view would like to know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,12 +71,10 @@ pub enum Answer {
     Unavailable(String),
 }
 
-type Key = (String, String, Option<String>, String);
-
 /// Objects by group, kind, namespace and name, with logs and the server's version.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    objects: BTreeMap<Key, Value>,
+    objects: BTreeMap<ObjectId, Value>,
     kinds: BTreeMap<(String, String), ResourceType>,
     logs: BTreeMap<(String, String, String, bool), Vec<String>>,
     version: Option<Value>,
@@ -118,10 +116,10 @@ impl Snapshot {
 
     /// Adds or replaces one object.
     pub fn insert(&mut self, object: Value) {
-        let reference = ObjectRef::of(&object);
+        let reference = ObjectId::of(&object);
         let kind = (reference.group.clone(), reference.kind.clone());
         self.listed.insert(kind);
-        self.objects.insert(key(&reference), object);
+        self.objects.insert(reference, object);
     }
 
     /// Records that a kind was listed and had no objects.
@@ -245,8 +243,8 @@ impl Snapshot {
     /// Looks one object up; asks for it when it may exist and was not loaded.
     pub fn get(&self, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<&Value> {
         let namespace = namespace.filter(|_| resource.namespaced);
-        let reference = ObjectRef::new(&resource.group, &resource.kind, namespace, name);
-        let found = self.objects.get(&key(&reference));
+        let reference = ObjectId::new(&resource.group, &resource.kind, namespace, name);
+        let found = self.objects.get(&reference);
         if found.is_none() && !self.list_is_done(resource, namespace) {
             self.need(Need::Get {
                 resource: resource.clone(),
@@ -258,12 +256,13 @@ impl Snapshot {
     }
 
     /// Looks one object up by reference, finding out first where its kind is served.
-    pub fn get_ref(&self, reference: &ObjectRef, version: &str) -> Option<&Value> {
-        if let Some(found) = self.objects.get(&key(reference)) {
+    pub fn get_ref(&self, reference: &ObjectId) -> Option<&Value> {
+        if let Some(found) = self.objects.get(reference) {
             return Some(found);
         }
+        let version = if reference.version.is_empty() { "v1" } else { &reference.version };
         let resource = self.resource_type(&reference.group, version, &reference.kind)?;
-        self.get(&resource, reference.namespace.as_deref(), &reference.name)
+        self.get(&resource, reference.namespace(), &reference.name)
     }
 
     /// Where a kind is served: the tables, then what discovery said.
@@ -309,12 +308,12 @@ impl Snapshot {
         namespace: Option<&str>,
     ) -> impl Iterator<Item = &'a Value> + use<'a> {
         let namespace = namespace.map(str::to_owned);
-        let first = (resource.group.to_string(), resource.kind.to_string(), None, String::new());
+        let first = ObjectId::new(&resource.group, &resource.kind, None, "");
         let (group, kind) = (resource.group.to_string(), resource.kind.to_string());
         self.objects
             .range(first..)
-            .take_while(move |((g, k, _, _), _)| *g == group && *k == kind)
-            .filter(move |((_, _, n, _), _)| namespace.as_ref().is_none_or(|wanted| n.as_ref() == Some(wanted)))
+            .take_while(move |(id, _)| id.group == group && id.kind == kind)
+            .filter(move |(id, _)| namespace.as_ref().is_none_or(|wanted| id.namespace == *wanted))
             .map(|(_, object)| object)
     }
 
@@ -359,10 +358,6 @@ impl Snapshot {
         }
         known
     }
-}
-
-fn key(reference: &ObjectRef) -> Key {
-    (reference.group.clone(), reference.kind.clone(), reference.namespace.clone(), reference.name.clone())
 }
 
 /// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),

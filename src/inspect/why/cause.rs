@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::inspect::next_step::NextStep;
-use crate::inspect::object::ObjectRef;
+use crate::k8s::ObjectId;
 
 /// The kinds of causes; the words are a contract of the JSON output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -64,7 +64,7 @@ pub struct Evidence {
 #[schemars(rename = "Cause")]
 pub struct Cause<S = NextStep> {
     pub reason: Reason,
-    pub object: ObjectRef,
+    pub object: ObjectId,
     /// One sentence without a full stop.
     pub summary: String,
     pub evidence: Vec<Evidence>,
@@ -74,11 +74,11 @@ pub struct Cause<S = NextStep> {
 
 impl Cause {
     pub(super) fn new(reason: Reason, object: &Value, summary: impl Into<String>) -> Self {
-        Cause::of(reason, ObjectRef::of(object), summary)
+        Cause::of(reason, ObjectId::of(object), summary)
     }
 
     /// A cause that is about an object nobody can read.
-    pub(super) fn of(reason: Reason, object: ObjectRef, summary: impl Into<String>) -> Self {
+    pub(super) fn of(reason: Reason, object: ObjectId, summary: impl Into<String>) -> Self {
         Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![] }
     }
 

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::{Cause, NextStep, Reason, SecretKind, Walk, message};
 use crate::api::kinds::{self, SECRET};
 use crate::api::well_known::condition::READY;
-use crate::inspect::object::{self, ObjectRef};
+use crate::inspect::object;
 use crate::inspect::trace;
+use crate::k8s::ObjectId;
 
 impl<'a> Walk<'a> {
     pub(super) fn sync(&mut self) -> Option<Cause> {
@@ -14,7 +15,7 @@ impl<'a> Walk<'a> {
         let name = object::some_text(spec, "/name").unwrap_or(self.namespace());
         let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
         let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;
-        let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference, "v1"));
+        let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference));
         if let Some(cause) = source.and_then(|source| self.source(source)) {
             return Some(cause);
         }
@@ -38,7 +39,7 @@ impl<'a> Walk<'a> {
         let missing = secret
             .filter(|_| failed.is_some() || ready.is_none())
             .filter(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
-        let again = NextStep::Reconcile { object: ObjectRef::of(source), in_process: false, force: false };
+        let again = NextStep::Reconcile { object: ObjectId::of(source), in_process: false, force: false };
         let kind = object::kind(source);
         let Some(failed) = failed else {
             // Nothing was tried yet, and it is known already what will be missing.
@@ -108,7 +109,7 @@ impl<'a> Walk<'a> {
             Cause::new(reason, kustomization, summary)
                 .evidence("condition", text, failed.changed())
                 .evidence("spec", format!("path: {}", object::text(kustomization, "/spec/path")), None)
-                .next(NextStep::ShowTree(ObjectRef::of(kustomization)))
+                .next(NextStep::ShowTree(ObjectId::of(kustomization)))
                 .next(self.list_events(kustomization)),
         )
     }

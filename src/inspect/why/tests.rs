@@ -159,7 +159,7 @@ fn pods_that_were_refused_are_explained_by_the_deployment_or_its_sets() {
         [failure("pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=0")],
     );
     assert_eq!(quota.reason, Reason::QuotaExceeded);
-    assert_eq!(quota.next, [NextStep::Describe(ObjectRef::new("", "ResourceQuota", Some("fs"), "small"))]);
+    assert_eq!(quota.next, [NextStep::Describe(ObjectId::new("", "ResourceQuota", Some("fs"), "small"))]);
     let webhook = cause(unhealthy(), [failure("admission webhook \"no.example.com\" denied the request: no")]);
     assert_eq!(webhook.reason, Reason::WebhookRefused);
     let policy = cause(

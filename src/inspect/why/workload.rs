@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message};
 use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
-use crate::inspect::object::{self, ObjectRef};
+use crate::inspect::object;
 use crate::inspect::operator::desired_replicas;
 use crate::inspect::{components, events};
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 
 /// Waiting reasons of a container whose image cannot be had.
@@ -40,7 +41,7 @@ impl<'a> Walk<'a> {
                     ),
                 )
                 .evidence("metadata", format!("finalizers: {}", finalizers(deployment)), None)
-                .next(NextStep::ShowFinalizers(ObjectRef::of(deployment))),
+                .next(NextStep::ShowFinalizers(ObjectId::of(deployment))),
             );
         }
         let pods = components::pods(self.snapshot, deployment);
@@ -74,7 +75,7 @@ impl<'a> Walk<'a> {
                         && desired_replicas(set) > 0
                 });
                 let event = owned
-                    .filter_map(|set| events::newest_warning(&events, &ObjectRef::of(set), &["FailedCreate"]))
+                    .filter_map(|set| events::newest_warning(&events, &ObjectId::of(set), &["FailedCreate"]))
                     .max_by_key(|event| events::last_seen(event))?;
                 (object::text(event, "/message").to_owned(), events::last_seen(event), "event")
             }
@@ -99,7 +100,7 @@ impl<'a> Walk<'a> {
                     format!("finalizers: {}", finalizers(pod)),
                     object::time(pod, "/metadata/deletionTimestamp"),
                 )
-                .next(NextStep::ShowFinalizers(ObjectRef::of(pod))),
+                .next(NextStep::ShowFinalizers(ObjectId::of(pod))),
             );
         }
         if let Some(claim) = self.claims(pod) {
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(Reason::Unschedulable, pod, "no node can take the pod")
                     .evidence("condition", scheduled.message(), scheduled.changed())
-                    .next(NextStep::Describe(ObjectRef::of(pod)))
+                    .next(NextStep::Describe(ObjectId::of(pod)))
                     .next(NextStep::ListNodes),
             );
         }
@@ -125,7 +126,7 @@ impl<'a> Walk<'a> {
         }
         let events = self.events();
         let volumes = ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"];
-        if let Some(event) = events::newest_warning(&events, &ObjectRef::of(pod), &volumes) {
+        if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &volumes) {
             let text = object::text(event, "/message");
             let secret = text.contains("not found").then(|| message::after(text, "secret ")).flatten();
             let (reason, summary) = match secret {
@@ -137,14 +138,14 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(reason, pod, summary)
                     .evidence("event", text, events::last_seen(event))
-                    .next(NextStep::Describe(ObjectRef::of(pod))),
+                    .next(NextStep::Describe(ObjectId::of(pod))),
             );
         }
-        let probe = events::newest_warning(&events, &ObjectRef::of(pod), &["Unhealthy"])?;
+        let probe = events::newest_warning(&events, &ObjectId::of(pod), &["Unhealthy"])?;
         Some(
             Cause::new(Reason::ProbeFailing, pod, "a probe of the container fails")
                 .evidence("event", object::text(probe, "/message"), events::last_seen(probe))
-                .next(NextStep::ShowLog { pod: ObjectRef::of(pod), container: None }),
+                .next(NextStep::ShowLog { pod: ObjectId::of(pod), container: None }),
         )
     }
 
@@ -158,7 +159,7 @@ impl<'a> Walk<'a> {
             return Some(
                 Cause::new(Reason::ContainerConfigError, pod, format!("the container cannot be started ({waiting})"))
                     .evidence("status", text, None)
-                    .next(NextStep::Describe(ObjectRef::of(pod))),
+                    .next(NextStep::Describe(ObjectId::of(pod))),
             );
         }
         let terminated = ["/lastState/terminated", "/state/terminated"]
@@ -191,7 +192,7 @@ impl<'a> Walk<'a> {
             cause = cause.evidence("last log line", line, None);
         }
         let events = self.events();
-        if let Some(event) = events::newest_warning(&events, &ObjectRef::of(pod), &["BackOff", "OOMKilling"]) {
+        if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &["BackOff", "OOMKilling"]) {
             cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
         }
         if reason == Reason::OutOfMemory {
@@ -204,7 +205,7 @@ impl<'a> Walk<'a> {
                 cause = cause.evidence("spec", format!("memory limit: {limit}"), None);
             }
         }
-        Some(cause.next(NextStep::ShowLog { pod: ObjectRef::of(pod), container: Some(name.to_owned()) }))
+        Some(cause.next(NextStep::ShowLog { pod: ObjectId::of(pod), container: Some(name.to_owned()) }))
     }
 
     /// The last line that says something, of the run that ended or else of the one that goes on.
@@ -228,7 +229,7 @@ impl<'a> Walk<'a> {
         let events = self.events();
         let event = events::newest_warning(
             &events,
-            &ObjectRef::of(pod),
+            &ObjectId::of(pod),
             &["Failed", "FailedToRetrieveImagePullSecret", "InspectFailed", "ErrImageNeverPull"],
         );
         let event_text = event.map_or("", |e| object::text(e, "/message"));
@@ -270,10 +271,10 @@ impl<'a> Walk<'a> {
                 format!("the image {image} cannot be pulled: the registry wants credentials and no pull secret is set"),
             )
             .next(create("registry-auth"))
-            .next(NextStep::Edit(ObjectRef::of(self.instance))),
+            .next(NextStep::Edit(ObjectId::of(self.instance))),
             (false, _) => base(Reason::ImagePullFailed, format!("the image {image} cannot be pulled"))
                 .next(NextStep::ListImages)
-                .next(NextStep::Describe(ObjectRef::of(pod))),
+                .next(NextStep::Describe(ObjectId::of(pod))),
         }
     }
 
@@ -313,7 +314,7 @@ impl<'a> Walk<'a> {
             Cause::new(Reason::ClaimPending, claim, format!("the volume claim is not bound (storage class: {class})"))
                 .evidence("status", health.message, None);
         let events = self.events();
-        let reference = ObjectRef::of(claim);
+        let reference = ObjectId::of(claim);
         // Provisioners report `ProvisioningFailed` as a warning, a claim without any volume as a normal event.
         let event = events::newest_warning(&events, &reference, &[]).or_else(|| {
             events

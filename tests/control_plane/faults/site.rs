@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::INSTANCE_NAME;
-use flux_operator::cluster::object::ResourceId;
 use flux_operator::cluster::requests::{Propagation, Selector};
 use flux_operator::cluster::watch::{Change, Follower};
 use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
 use flux_operator::distribution::Distribution;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::run::instance_of;
 use flux_operator::reconcile::{self, Options, UninstallOptions};
@@ -160,7 +160,7 @@ impl Site {
                 let foreign = labels.get("kubernetes.io/bootstrapping").is_some()
                     || (kind == "Namespace" && object["metadata"]["name"] != NAMESPACE);
                 if !foreign {
-                    snapshot.insert(ResourceId::of(&object).to_string(), comparable(object));
+                    snapshot.insert(ObjectId::of(&object).to_string(), comparable(object));
                 }
             }
         }
@@ -244,7 +244,7 @@ impl Site {
         definitions.retain(|object| object["status"].to_string().contains("InstanceDeletionFailed"));
         for object in definitions {
             let nudge = json!({"metadata": {"annotations": {"nudged": jiff::Timestamp::now().to_string()}}});
-            let _ = self.direct.merge_patch(&ResourceId::of(&object), None, &nudge, "harness").await;
+            let _ = self.direct.merge_patch(&ObjectId::of(&object), None, &nudge, "harness").await;
         }
     }
 
@@ -257,13 +257,11 @@ impl Site {
     }
 }
 
-pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ResourceId {
-    ResourceId::of(
-        &json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}),
-    )
+pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
+    ObjectId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
 }
 
-pub fn instance_id() -> ResourceId {
+pub fn instance_id() -> ObjectId {
     id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME)
 }
 
@@ -362,7 +360,7 @@ pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>)
 }
 
 pub async fn play_deployment(cluster: &Cluster, object: &Value, paused: bool) {
-    let id = ResourceId::of(object);
+    let id = ObjectId::of(object);
     let metadata = &object["metadata"];
     if metadata.get("deletionTimestamp").is_some() {
         let patch = json!({"metadata": {"finalizers": null}});

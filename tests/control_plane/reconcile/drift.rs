@@ -17,7 +17,7 @@ const HELM: &str = "helm-controller";
 struct Edit {
     what: &'static str,
     manager: &'static str,
-    id: flux_operator::cluster::object::ResourceId,
+    id: flux_operator::k8s::ObjectId,
     patch: Value,
     /// Apply on the server's side instead of updating.
     applied: bool,
@@ -316,7 +316,7 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
     let outcome = world.ready().await;
     assert_eq!(outcome.changes.len(), built.objects.len(), "every object is configured");
     for object in &built.objects {
-        let id = flux_operator::cluster::object::ResourceId::of(object);
+        let id = flux_operator::k8s::ObjectId::of(object);
         let live = world.cluster.read(&id).await.unwrap().unwrap();
         assert_eq!(managers(&live), ours(), "{id}");
         let left = live["metadata"]["labels"].get("left-by");

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use flux_operator::api::well_known::{INSTANCE_NAME, OWNER_NAME_LABEL};
 use flux_operator::cluster::lease::LeaseOptions;
-use flux_operator::cluster::object::ResourceId;
 use flux_operator::cluster::requests::Selector;
 use flux_operator::distribution::Distribution;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::run::instance_of;
 use flux_operator::reconcile::{self, Options as RunOptions};
@@ -52,15 +52,14 @@ async fn owned(world: &World) -> BTreeSet<String> {
         let list = world.cluster.list_all(&resource, None, &ours).await.unwrap().unwrap();
         // What is being deleted is no longer counted.
         let there = list.items.iter().filter(|item| item["metadata"].get("deletionTimestamp").is_none());
-        owned.extend(there.map(|item| ResourceId::of(item).to_string()));
+        owned.extend(there.map(|item| ObjectId::of(item).to_string()));
     }
     owned
 }
 
 async fn inventory(world: &World) -> BTreeSet<String> {
     let inventory = world.read_instance().await.status.unwrap().inventory.unwrap();
-    let listed: Vec<String> =
-        inventory.entries.iter().map(|entry| ResourceId::of_entry(entry).unwrap().to_string()).collect();
+    let listed: Vec<String> = inventory.entries.iter().map(|entry| entry.object().unwrap().to_string()).collect();
     let once: BTreeSet<String> = listed.iter().cloned().collect();
     assert_eq!(listed.len(), once.len(), "nothing is listed twice");
     once
@@ -128,7 +127,7 @@ async fn a_run_that_is_killed_at_any_moment_is_completed_by_the_next(cluster: Te
             .inventory
             .iter()
             .flat_map(|i| &i.entries)
-            .filter_map(ResourceId::of_entry)
+            .filter_map(|entry| entry.object().ok())
             .map(|id| id.to_string())
             .collect();
         let forgotten: Vec<String> =

@@ -1,6 +1,6 @@
 //! The short cut against the API server: what it calls unchanged, a dry run must call unchanged.
 
-use flux_operator::cluster::object::ResourceId;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::{diff, no_change_proof, takeover};
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
     let (mut edits, mut proved, mut changed) = (0, 0, 0);
     for _ in 0..700 {
         let desired = *dice.pick(&objects);
-        let id = ResourceId::of(desired);
+        let id = ObjectId::of(desired);
         let live = world.cluster.read(&id).await.unwrap().unwrap_or_else(|| panic!("{id} is gone"));
         let mut paths = vec![];
         places(&live, "", &mut paths);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::lease::LeaseOptions;
-use flux_operator::cluster::object::ResourceId;
 use flux_operator::cluster::requests::Propagation;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::health::{self, Goal, Waited};
 use flux_operator::reconcile::interrupt::never;
 use flux_operator::reconcile::progress::Silent;
@@ -153,14 +153,14 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
     let built = build(&instance, &world.distribution, &BuildOptions::default()).unwrap();
     let definitions: Vec<Value> =
         built.objects.into_iter().filter(|object| object["kind"] == "CustomResourceDefinition").collect();
-    let ids: Vec<ResourceId> = definitions.iter().map(ResourceId::of).collect();
+    let ids: Vec<ObjectId> = definitions.iter().map(ObjectId::of).collect();
     for round in 0..4 {
         for definition in &definitions {
             world.apply_as("someone", definition.clone()).await;
         }
         let mut survey = Survey::take(&world.cluster, &ids, 4).await.unwrap();
         for id in &ids {
-            let mut live = survey.get(&id.key()).unwrap().clone();
+            let mut live = survey.get(id).unwrap().clone();
             live["metadata"].as_object_mut().unwrap().remove("resourceVersion");
             world.cluster.delete_exactly(&live, Propagation::Background).await.unwrap();
         }

@@ -27,7 +27,7 @@ fn wanted(version: &str) -> Value {
     wanted
 }
 
-fn definition(plural: &str, group: &str) -> flux_operator::cluster::object::ResourceId {
+fn definition(plural: &str, group: &str) -> flux_operator::k8s::ObjectId {
     id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", &format!("{plural}.{group}.toolkit.fluxcd.io"))
 }
 

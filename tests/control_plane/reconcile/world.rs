@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{INSTANCE_NAME, RECONCILER_FIELD_MANAGER};
-use flux_operator::cluster::object::ResourceId;
 use flux_operator::cluster::requests::Selector;
 use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
 use flux_operator::distribution::Distribution;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::{Silent, Update};
 use flux_operator::reconcile::run::instance_of;
 use flux_operator::reconcile::{self, Options, Outcome, Plan, ReconcileError};
@@ -117,7 +117,7 @@ impl World {
         self.cluster.apply_forced(&object, manager, false).await.unwrap()
     }
 
-    pub async fn patch_as(&self, manager: &str, id: &ResourceId, patch: Value) -> Value {
+    pub async fn patch_as(&self, manager: &str, id: &ObjectId, patch: Value) -> Value {
         self.cluster.merge_patch(id, None, &patch, manager).await.unwrap()
     }
 
@@ -137,13 +137,11 @@ impl World {
     }
 }
 
-pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ResourceId {
-    ResourceId::of(
-        &json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}),
-    )
+pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
+    ObjectId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
 }
 
-pub fn deployment_id(name: &str) -> ResourceId {
+pub fn deployment_id(name: &str) -> ObjectId {
     id("apps/v1", "Deployment", NAMESPACE, name)
 }
 
