@@ -1,5 +1,6 @@
-//! Texts and their values: YAML, version ranges, Go durations. Pure.
+//! Texts and their values: YAML, version ranges, Go durations, proxy rules. Pure.
 
 pub mod go_duration;
+pub mod proxy;
 pub mod version_range;
 pub mod yaml;

@@ -12,6 +12,7 @@ pub mod format;
 pub mod inspect;
 pub mod k8s;
 pub mod kustomize;
+pub mod oci;
 pub mod reconcile;
 pub mod request;
 pub mod secrets;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flux_operator::cluster::{
-    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginTerminal,
-    ProxyEnvironment, Retry, RetryObserver,
+    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginTerminal, Retry,
+    RetryObserver,
 };
+use flux_operator::format::proxy::ProxyEnvironment;
 
 use super::{CliError, Exit, GlobalArgs, Shell, environment};
 

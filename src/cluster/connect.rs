@@ -19,7 +19,8 @@ use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::retry::{CallPolicy, RetryObserver, bounded};
-use super::{ProxyEnvironment, http_client, proxy};
+use super::http_client;
+use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
 
 /// Limit of one API call unless the caller says otherwise.

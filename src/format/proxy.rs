@@ -31,7 +31,7 @@ impl ProxyEnvironment {
 }
 
 /// Whether a server is on this machine.
-pub(super) fn is_local(server: &Uri) -> bool {
+pub(crate) fn is_local(server: &Uri) -> bool {
     server.host().is_some_and(|host| is_loopback(host.trim_start_matches('[').trim_end_matches(']')))
 }
 

@@ -1,0 +1,33 @@
+//! Artifacts and images in registries: read, written, copied and verified. Nothing here knows Kubernetes or commands.
+//!
+//! ```text
+//! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and bytes that are checked
+//! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
+//! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for
+//! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   what the bytes mean
+//! ```
+//!
+//! The client is ours because no crate has client certificates, identity tokens, mounts under token authentication,
+//! answers to 429 and bounds on what is read. Its face is [`Registries`]: a library that does all of that can take the
+//! place of everything behind it. It follows the distribution specification 1.1
+//! (<https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>).
+
+mod access;
+mod challenge;
+mod digest;
+mod error;
+mod http;
+mod login;
+mod manifest;
+mod reference;
+mod registry;
+mod token;
+
+pub use access::{Access, ClientIdentity, RegistryAccess};
+pub use digest::Digest;
+pub use error::{OciError, Reason};
+pub use http::ByteCounter;
+pub use login::{Credentials, DockerConfig, Login, LoginError};
+pub use manifest::{Descriptor, Manifest, MediaType, Platform};
+pub use reference::{Reference, ReferenceError, Repository};
+pub use registry::{BlobSource, BlobStream, Registries};

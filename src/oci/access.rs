@@ -1,0 +1,167 @@
+//! How registries are reached: certificates, plain http, proxies, limits. All of it is passed in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_platform_verifier::BuilderVerifierExt;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Credentials, Reason};
+use crate::format::proxy::ProxyEnvironment;
+
+/// Everything that decides how registries are reached, and with which credentials.
+#[derive(Clone)]
+pub struct Access {
+    pub credentials: Credentials,
+    /// By `host[:port]`; a registry that is not listed is reached as `everywhere` says.
+    pub registries: BTreeMap<String, RegistryAccess>,
+    pub everywhere: RegistryAccess,
+    pub proxy: ProxyEnvironment,
+    /// Longest wait for the beginning of an answer, and for the next piece of one.
+    pub stall_timeout: Duration,
+    /// First pause before a request is repeated; it doubles with each attempt.
+    pub retry_pause: Duration,
+    pub user_agent: String,
+}
+
+impl Access {
+    /// The operating system's authorities, no proxy, and plain http on loopback only.
+    pub fn new(credentials: Credentials) -> Self {
+        Access {
+            credentials,
+            registries: BTreeMap::new(),
+            everywhere: RegistryAccess::default(),
+            proxy: ProxyEnvironment::default(),
+            stall_timeout: Duration::from_secs(30),
+            retry_pause: Duration::from_millis(500),
+            user_agent: concat!("flux-operator/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    pub(super) fn of(&self, authority: &str) -> &RegistryAccess {
+        self.registries.get(authority).unwrap_or(&self.everywhere)
+    }
+
+    /// Whether a registry is spoken to without TLS: where the settings say so, and on loopback unless they do not.
+    pub(super) fn is_plain(&self, authority: &str) -> bool {
+        let access = self.of(authority);
+        let has_certificates = access.authorities.is_some() || access.identity.is_some();
+        access.plain_http.unwrap_or(!has_certificates && is_loopback(authority))
+    }
+}
+
+/// How one registry is reached.
+#[derive(Clone, Debug, Default)]
+pub struct RegistryAccess {
+    /// Certificates in PEM that vouch for the server instead of the operating system's.
+    pub authorities: Option<Vec<u8>>,
+    pub identity: Option<ClientIdentity>,
+    /// None: plain http on loopback, TLS everywhere else.
+    pub plain_http: Option<bool>,
+}
+
+/// A client certificate and its key, both in PEM.
+#[derive(Clone)]
+pub struct ClientIdentity {
+    pub certificate: Vec<u8>,
+    pub key: SecretString,
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientIdentity { .. }")
+    }
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Returns the configuration of TLS for a registry. `with_identity` is false towards other servers it sends us to.
+pub(super) fn tls_config(access: &RegistryAccess, with_identity: bool) -> Result<ClientConfig, Reason> {
+    let wrong = |what: &str, problem: &dyn fmt::Display| Reason::Config(format!("{what}: {problem}"));
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong("TLS", &error))?;
+    let builder = match &access.authorities {
+        Some(pem) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in CertificateDer::pem_slice_iter(pem) {
+                let certificate = certificate.map_err(|_| wrong("the CA file", &"it is not PEM"))?;
+                roots.add(certificate).map_err(|error| wrong("the CA file", &error))?;
+            }
+            if roots.is_empty() {
+                return Err(wrong("the CA file", &"it holds no certificate in PEM"));
+            }
+            builder.with_root_certificates(roots)
+        }
+        None => builder.with_platform_verifier().map_err(|error| wrong("the system's certificates", &error))?,
+    };
+    let Some(identity) = access.identity.as_ref().filter(|_| with_identity) else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(&identity.certificate)
+        .collect::<Result<_, _>>()
+        .map_err(|_| wrong("the client certificate", &"it is not PEM"))?;
+    if chain.is_empty() {
+        return Err(wrong("the client certificate", &"it holds no certificate in PEM"));
+    }
+    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes())
+        .map_err(|_| wrong("the client key", &"it is no private key in PEM"))?;
+    builder.with_client_auth_cert(chain, key).map_err(|error| wrong("the client certificate", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_spoken_on_loopback_only_unless_told_otherwise() {
+        let mut access = Access::new(Credentials::Anonymous);
+        for (authority, plain) in [
+            ("localhost:5000", true),
+            ("127.0.0.1:5000", true),
+            ("127.9.9.9", true),
+            ("[::1]:5000", true),
+            ("registry.localhost", true),
+            ("localhost.example.com", false),
+            ("192.168.1.1:5000", false),
+            ("[::2]:5000", false),
+            ("ghcr.io", false),
+        ] {
+            assert_eq!(access.is_plain(authority), plain, "{authority}");
+        }
+        let told = |plain_http| RegistryAccess { plain_http, ..RegistryAccess::default() };
+        access.registries.insert("lab:5000".into(), told(Some(true)));
+        access.registries.insert("localhost:5000".into(), told(Some(false)));
+        assert!(access.is_plain("lab:5000") && !access.is_plain("localhost:5000"));
+        // Who names an authority means TLS.
+        access.everywhere.authorities = Some(Vec::new());
+        assert!(!access.is_plain("127.0.0.1:5000"));
+    }
+
+    #[test]
+    fn certificates_that_are_none_are_refused() {
+        let of = |authorities: Option<&[u8]>, certificate: &[u8]| {
+            let identity = ClientIdentity { certificate: certificate.to_vec(), key: "s3cret".into() };
+            let authorities = authorities.map(<[u8]>::to_vec);
+            let access = RegistryAccess { authorities, identity: Some(identity), plain_http: None };
+            tls_config(&access, true).unwrap_err().to_string()
+        };
+        assert_eq!(of(Some(b"x"), b""), "the CA file: it holds no certificate in PEM");
+        let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(of(Some(pem), b"").starts_with("the CA file: "));
+        assert_eq!(of(None, b""), "the client certificate: it holds no certificate in PEM");
+        assert_eq!(of(None, pem), "the client key: it is no private key in PEM");
+    }
+}

@@ -1,0 +1,133 @@
+//! What can go wrong between here and a registry.
+
+use std::time::Duration;
+
+/// A failed piece of work against a registry. `Display` says what was attempted; the source says why it failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {attempted}")]
+pub struct OciError {
+    /// What was attempted on what, to be read after "cannot": `pull oci://ghcr.io/a/b:latest`.
+    pub attempted: String,
+    #[source]
+    pub reason: Reason,
+}
+
+impl OciError {
+    pub(crate) fn new(attempted: impl Into<String>, reason: Reason) -> Self {
+        OciError { attempted: attempted.into(), reason }
+    }
+}
+
+/// Why it failed. Texts of registries are cut; credentials are in none of these.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Reason {
+    /// A certificate, key, proxy address or setting makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// The docker config, a pull secret or a credential helper.
+    #[error(transparent)]
+    Login(#[from] super::LoginError),
+    /// Refused, no route, unknown host, connection cut; after the last attempt.
+    #[error("{registry} cannot be reached: {problem}")]
+    Unreachable { registry: String, problem: String },
+    #[error("no trusted connection to {registry}: {problem}")]
+    Tls { registry: String, problem: String },
+    #[error("{registry} gave no answer within {}", seconds(*after))]
+    TimedOut { registry: String, after: Duration },
+    /// 401, with or without credentials.
+    #[error("{registry} wants other credentials{}", if *anonymous { ": none were found for it" } else { "" })]
+    Unauthorized { registry: String, anonymous: bool },
+    /// 403.
+    #[error("{registry} denies it{}", detail(message))]
+    Denied { registry: String, message: String },
+    /// 404 of a manifest, a blob or a repository.
+    #[error("{what} not found")]
+    NotFound { what: String },
+    /// 429, still after the last attempt, or with a wait that is too long.
+    #[error("{registry} asks to slow down (429), after {attempts} attempts")]
+    TooManyRequests { registry: String, attempts: u32 },
+    /// What arrived is not what was asked for.
+    #[error("{what} has the digest {actual}, not {expected}")]
+    Digest { what: String, expected: String, actual: String },
+    #[error("{what} is larger than {limit} bytes")]
+    TooLarge { what: String, limit: u64 },
+    /// Content that does not follow its specification.
+    #[error("{what} cannot be used: {problem}")]
+    Content { what: String, problem: String },
+    /// Any other answer.
+    #[error("{registry} answered {code}{}", detail(message))]
+    Server { registry: String, code: u16, message: String },
+    /// An answer that breaks the protocol.
+    #[error("{registry} does not follow the protocol: {problem}")]
+    Protocol { registry: String, problem: String },
+    /// A local file.
+    #[error("{path}: {problem}")]
+    File { path: String, problem: String },
+}
+
+impl Reason {
+    /// Whether the same work may succeed a little later.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Reason::Unreachable { .. }
+                | Reason::TimedOut { .. }
+                | Reason::TooManyRequests { .. }
+                | Reason::Server { code: 500.., .. }
+                | Reason::Digest { .. }
+        )
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64()).replace(".0 s", " s")
+}
+
+fn detail(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
+/// Returns what a registry says in the body of a failure: `{"errors": [{"code", "message"}]}`, else nothing.
+pub(super) fn registry_message(body: &[u8]) -> String {
+    let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let errors = parsed.get("errors").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text = |error: &serde_json::Value, key: &str| {
+        error.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().trim().to_owned()
+    };
+    let messages: Vec<String> = errors
+        .iter()
+        .map(|error| match (text(error, "code"), text(error, "message")) {
+            (code, message) if message.is_empty() => code,
+            (_, message) => message,
+        })
+        .filter(|message| !message.is_empty())
+        .collect();
+    printable(&messages.join("; "))
+}
+
+/// A foreign text, cut and without control characters: it ends up on a terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+/// The innermost cause of a failure; the outer ones say "client error (Connect)".
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(next) = last.source() {
+        last = next;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_messages_of_a_registry_are_taken_from_its_answer() {
+        let body = br#"{"errors":[{"code":"DENIED","message":"requested access is denied"},{"code":"UNKNOWN"}]}"#;
+        assert_eq!(registry_message(body), "requested access is denied; UNKNOWN");
+        assert_eq!(registry_message(b"<html>"), "");
+        assert_eq!(registry_message(b"{\"errors\":[{\"message\":\"a\\u001b[31mb\\n\"}]}"), "a[31mb");
+    }
+}

@@ -1,0 +1,539 @@
+//! One HTTP exchange: the right connection, redirects, pauses and repeats, bounds on time and size.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, Method, Response, StatusCode, Uri};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tower::Service;
+
+use super::access::{self, Access};
+use super::error::{Reason, innermost};
+use super::registry::BlobStream;
+
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// As browsers and curl.
+const MAX_REDIRECTS: usize = 10;
+const MAX_ATTEMPTS: u32 = 5;
+/// A registry that wants a longer pause gets an error instead: nobody waits for it at a terminal.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const FILE_CHUNK_BYTES: usize = 128 << 10;
+
+/// A request that is still to be sent, perhaps several times.
+pub(super) struct Outgoing {
+    pub method: Method,
+    pub url: Uri,
+    pub headers: HeaderMap,
+    pub payload: Payload,
+    /// Whether sending it twice does what sending it once does.
+    pub is_idempotent: bool,
+}
+
+impl Outgoing {
+    pub fn new(method: Method, url: Uri) -> Self {
+        let is_idempotent = matches!(method, Method::GET | Method::HEAD);
+        Outgoing { method, url, headers: HeaderMap::new(), payload: Payload::Empty, is_idempotent }
+    }
+
+    pub fn header(mut self, name: http::HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    pub fn payload(self, payload: Payload) -> Self {
+        Outgoing { payload, ..self }
+    }
+
+    pub fn idempotent(self) -> Self {
+        Outgoing { is_idempotent: true, ..self }
+    }
+}
+
+/// Called with the number of bytes of each piece that was handed to the connection.
+pub type ByteCounter = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// What a request carries.
+pub(super) enum Payload {
+    Empty,
+    Bytes(Bytes),
+    File {
+        path: PathBuf,
+        size: u64,
+    },
+    /// Can be sent once.
+    Stream {
+        stream: Option<Box<BlobStream>>,
+        size: u64,
+    },
+}
+
+impl Payload {
+    fn is_repeatable(&self) -> bool {
+        !matches!(self, Payload::Stream { .. })
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Payload::Empty => 0,
+            Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::File { size, .. } | Payload::Stream { size, .. } => *size,
+        }
+    }
+
+    fn body(&mut self, counter: Option<ByteCounter>) -> OutgoingBody {
+        let counted = move |bytes: Bytes| {
+            counter.iter().for_each(|count| count(bytes.len() as u64));
+            Frame::data(bytes)
+        };
+        match self {
+            Payload::Empty => Empty::new().map_err(|never| match never {}).boxed_unsync(),
+            Payload::Bytes(bytes) => {
+                let _ = counted(bytes.clone());
+                Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync()
+            }
+            Payload::File { path, .. } => {
+                let pieces = futures::stream::try_unfold((path.clone(), None), next_piece);
+                StreamBody::new(futures::TryStreamExt::map_ok(pieces, counted)).boxed_unsync()
+            }
+            Payload::Stream { stream, .. } => {
+                let pieces = futures::stream::try_unfold(stream.take(), |stream| async move {
+                    let mut stream = stream.ok_or_else(|| BoxError::from("the content was sent already"))?;
+                    let piece = stream.next().await?;
+                    Ok::<_, BoxError>(piece.map(|piece| (piece, Some(stream))))
+                });
+                StreamBody::new(futures::TryStreamExt::map_ok(pieces, counted)).boxed_unsync()
+            }
+        }
+    }
+}
+
+type FilePosition = (PathBuf, Option<tokio::fs::File>);
+
+async fn next_piece((path, file): FilePosition) -> Result<Option<(Bytes, FilePosition)>, BoxError> {
+    let mut file = match file {
+        Some(file) => file,
+        None => tokio::fs::File::open(&path).await?,
+    };
+    let mut piece = Vec::with_capacity(FILE_CHUNK_BYTES);
+    let read = file.read_buf(&mut piece).await?;
+    Ok((read > 0).then_some((Bytes::from(piece), (path, Some(file)))))
+}
+
+type HttpClient = Client<HttpsConnector<Connector>, OutgoingBody>;
+
+pub(super) struct Http {
+    pub access: Access,
+    /// By the authority that is called and the registry on whose behalf.
+    clients: Mutex<HashMap<(String, String), HttpClient>>,
+}
+
+impl Http {
+    pub fn new(access: Access) -> Self {
+        Http { access, clients: Mutex::default() }
+    }
+
+    /// Sends a request on behalf of `registry` and returns the final answer, whatever its status.
+    ///
+    /// `authorization` goes to the authority of the request's own URL only, not to where a redirect leads.
+    pub async fn send(
+        &self,
+        registry: &str,
+        request: &mut Outgoing,
+        authorization: Option<&HeaderValue>,
+        counter: Option<&ByteCounter>,
+    ) -> Result<Response<Incoming>, Reason> {
+        let mut pause = self.access.retry_pause;
+        let mut attempt = 1;
+        loop {
+            let result = self.follow(registry, request, authorization, counter).await;
+            let may_repeat = attempt < MAX_ATTEMPTS && request.payload.is_repeatable();
+            let wait = match &result {
+                Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
+                    let wait = retry_after(response.headers(), SystemTime::now()).unwrap_or(pause);
+                    if !may_repeat || wait > MAX_RETRY_AFTER {
+                        return Err(Reason::TooManyRequests { registry: registry.to_owned(), attempts: attempt });
+                    }
+                    wait
+                }
+                Ok(response) if is_passing(response.status()) && request.is_idempotent && may_repeat => {
+                    let asked = retry_after(response.headers(), SystemTime::now()).unwrap_or(pause);
+                    asked.min(MAX_RETRY_AFTER)
+                }
+                Err(reason) if reason.is_transient() && request.is_idempotent && may_repeat => pause,
+                _ => return result,
+            };
+            tracing::debug!(method = %request.method, url = %shown(&request.url), attempt, ?wait, "repeating a request");
+            tokio::time::sleep(wait).await;
+            pause *= 2;
+            attempt += 1;
+        }
+    }
+
+    async fn follow(
+        &self,
+        registry: &str,
+        request: &mut Outgoing,
+        authorization: Option<&HeaderValue>,
+        counter: Option<&ByteCounter>,
+    ) -> Result<Response<Incoming>, Reason> {
+        let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
+        let first = request.url.clone();
+        let mut url = first.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            // Credentials are for the server they were meant for, and never for the same one without TLS.
+            let is_home = url.authority() == first.authority() && url.scheme() == first.scheme();
+            let response = self.exchange(registry, request, &url, authorization.filter(|_| is_home), counter).await?;
+            let is_read = matches!(request.method, Method::GET | Method::HEAD);
+            if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
+                return Ok(response);
+            }
+            if !is_read {
+                return Err(protocol(format!("it redirects a {} request", request.method)));
+            }
+            let location =
+                text(response.headers(), &LOCATION).ok_or_else(|| protocol("a redirect to nowhere".into()))?;
+            let next = join(&url, location).ok_or_else(|| protocol("a redirect to what is no address".to_owned()))?;
+            if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
+                return Err(protocol(format!("it redirects from https to plain http, {}", shown(&next))));
+            }
+            url = next;
+        }
+        Err(protocol(format!("more than {MAX_REDIRECTS} redirects")))
+    }
+
+    async fn exchange(
+        &self,
+        registry: &str,
+        request: &mut Outgoing,
+        url: &Uri,
+        authorization: Option<&HeaderValue>,
+        counter: Option<&ByteCounter>,
+    ) -> Result<Response<Incoming>, Reason> {
+        let client = self.client(registry, url)?;
+        let mut message = http::Request::builder().method(request.method.clone()).uri(url.clone());
+        if let Some(headers) = message.headers_mut() {
+            headers.extend(request.headers.clone());
+            if let Ok(agent) = HeaderValue::from_str(&self.access.user_agent) {
+                headers.insert(USER_AGENT, agent);
+            }
+            if request.payload.size() > 0 || matches!(request.method, Method::POST | Method::PUT) {
+                headers.insert(CONTENT_LENGTH, request.payload.size().into());
+            }
+            authorization.iter().for_each(|value| {
+                headers.insert(AUTHORIZATION, (*value).clone());
+            });
+        }
+        let size = request.payload.size();
+        let message = message
+            .body(request.payload.body(counter.cloned()))
+            .map_err(|error| Reason::Config(format!("{}: {error}", shown(url))))?;
+        let limit = self.access.stall_timeout;
+        let answer = client.request(message);
+        let authority = url.authority().map_or(registry, Authority::as_str).to_owned();
+        // An upload lasts as long as its content flows; a megabyte a second is the least that is waited for.
+        let limit = limit + Duration::from_secs(size >> 20);
+        match tokio::time::timeout(limit, answer).await {
+            Err(_) => Err(Reason::TimedOut { registry: authority, after: limit }),
+            Ok(Err(error)) => Err(explain(&authority, &error)),
+            Ok(Ok(response)) => Ok(response),
+        }
+    }
+
+    fn client(&self, registry: &str, url: &Uri) -> Result<HttpClient, Reason> {
+        let authority = url.authority().map(Authority::as_str).unwrap_or_default().to_owned();
+        let key = (authority.clone(), registry.to_owned());
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        // A token server or a blob store that nothing is said about shares the registry's authorities, not its identity.
+        let is_told = self.access.registries.contains_key(&authority);
+        let settings = self.access.of(if is_told { &authority } else { registry });
+        let tls = access::tls_config(settings, is_told || authority == registry)?;
+        let connector = Connector::new(self.access.proxy.proxy_for(url))?;
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        let client =
+            Client::builder(TokioExecutor::new()).pool_timer(hyper_util::rt::TokioTimer::new()).build(connector);
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+
+    /// Reads the whole body of an answer.
+    pub async fn read(
+        &self,
+        registry: &str,
+        what: &str,
+        response: Response<Incoming>,
+        limit: u64,
+    ) -> Result<Bytes, Reason> {
+        let mut body = response.into_body();
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.piece(registry, &mut body).await? {
+            if bytes.len() as u64 + piece.len() as u64 > limit {
+                return Err(Reason::TooLarge { what: what.to_owned(), limit });
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(Bytes::from(bytes))
+    }
+
+    /// Reads the next piece of a body; None at its end.
+    pub async fn piece(&self, registry: &str, body: &mut Incoming) -> Result<Option<Bytes>, Reason> {
+        loop {
+            let limit = self.access.stall_timeout;
+            let frame = tokio::time::timeout(limit, body.frame()).await;
+            match frame.map_err(|_| Reason::TimedOut { registry: registry.to_owned(), after: limit })? {
+                None => return Ok(None),
+                Some(Err(error)) => {
+                    let problem = format!("the answer broke off ({})", innermost(&error));
+                    return Err(Reason::Unreachable { registry: registry.to_owned(), problem });
+                }
+                // Trailers carry nothing that is used here.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => return Ok(Some(data)),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
+
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 500 | 502 | 503 | 504)
+}
+
+/// Seconds, or a date (RFC 9110 §10.2.3).
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let value = text(headers, &RETRY_AFTER)?.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    let now = jiff::Timestamp::try_from(now).ok()?;
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+}
+
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// An address without its query, which may hold a signature or a token.
+pub(super) fn shown(url: &Uri) -> String {
+    format!(
+        "{}://{}{}",
+        url.scheme_str().unwrap_or_default(),
+        url.authority().map_or("", Authority::as_str),
+        url.path()
+    )
+}
+
+/// Resolves a `Location` or a `Link` against the address it came from (RFC 3986 §5.2, without `..`).
+pub(super) fn join(base: &Uri, location: &str) -> Option<Uri> {
+    let location = location.split('#').next().unwrap_or(location);
+    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
+    let text = if location.contains("://") {
+        location.to_owned()
+    } else if location.starts_with("//") {
+        format!("{scheme}:{location}")
+    } else if location.starts_with('/') {
+        format!("{scheme}://{authority}{location}")
+    } else if location.starts_with('?') {
+        format!("{scheme}://{authority}{}{location}", base.path())
+    } else {
+        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{scheme}://{authority}{folder}/{location}")
+    };
+    let url: Uri = text.parse().ok()?;
+    // A user name in an address would go to the server as part of its name.
+    let is_clean = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    (matches!(url.scheme_str(), Some("http" | "https")) && is_clean).then_some(url)
+}
+
+fn explain(authority: &str, error: &hyper_util::client::legacy::Error) -> Reason {
+    let registry = authority.to_owned();
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let mut last = String::new();
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return Reason::Tls { registry, problem: error.to_string() };
+        }
+        if let Some(error) = error.downcast_ref::<super::OciError>() {
+            // The content of an upload came from another registry, and that one failed.
+            return error.reason.clone();
+        }
+        last = error.to_string();
+        // An io::Error names the source of what it holds, and so hides it.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = held.map(|held| held as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    Reason::Unreachable { registry, problem: last }
+}
+
+/// Connects directly or through a proxy.
+#[derive(Clone)]
+enum Connector {
+    Direct(HttpConnector),
+    Tunnel(Tunnel<HttpConnector>),
+    Socks(SocksV5<HttpConnector>),
+}
+
+impl Connector {
+    fn new(proxy: Option<&str>) -> Result<Self, Reason> {
+        let mut direct = HttpConnector::new();
+        direct.enforce_http(false);
+        direct.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        direct.set_nodelay(true);
+        let Some(proxy) = proxy else { return Ok(Connector::Direct(direct)) };
+        // The address may hold a password, so it is not repeated.
+        let wrong =
+            || Reason::Config("the address of the proxy is not http://HOST:PORT or socks5://HOST:PORT".to_owned());
+        let text = if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") };
+        let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
+        let (user, host) = match rest.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, rest),
+        };
+        let address: Uri = format!("{scheme}://{host}").parse().map_err(|_| wrong())?;
+        match scheme {
+            "http" => {
+                let tunnel = Tunnel::new(address, direct);
+                Ok(Connector::Tunnel(match user {
+                    Some(user) => {
+                        let user = STANDARD.encode(percent_decoded(user));
+                        tunnel.with_auth(HeaderValue::from_str(&format!("Basic {user}")).map_err(|_| wrong())?)
+                    }
+                    None => tunnel,
+                }))
+            }
+            "socks5" | "socks5h" => {
+                let socks = SocksV5::new(address, direct);
+                Ok(Connector::Socks(match user.map(|user| user.split_once(':').unwrap_or((user, ""))) {
+                    Some((name, password)) => socks.with_auth(percent_decoded(name), percent_decoded(password)),
+                    None => socks,
+                }))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes().iter();
+    while let Some(&byte) = rest.next() {
+        let digits = rest.as_slice().get(..2).filter(|_| byte == b'%');
+        match digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest.nth(1);
+            }
+            None => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        match self {
+            Connector::Direct(inner) => inner.poll_ready(context).map_err(Into::into),
+            Connector::Tunnel(inner) => inner.poll_ready(context).map_err(Into::into),
+            Connector::Socks(inner) => inner.poll_ready(context).map_err(Into::into),
+        }
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        // The tunnel takes 443 where no port is written, also without TLS.
+        let target = match (target.port_u16(), target.scheme_str(), target.host()) {
+            (None, Some("http"), Some(host)) => format!("http://{host}:80").parse().unwrap_or(target),
+            _ => target,
+        };
+        match self {
+            Connector::Direct(inner) => inner.call(target).map(|result| result.map_err(Into::into)).boxed(),
+            Connector::Tunnel(inner) => inner.call(target).map(|result| result.map_err(Into::into)).boxed(),
+            Connector::Socks(inner) => Pin::from(Box::new(inner.call(target))).map(|r| r.map_err(Into::into)).boxed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_resolved_against_where_it_came_from() {
+        let base: Uri = "https://a.io:5000/v2/x/blobs/uploads/?y=1".parse().unwrap();
+        for (location, expected) in [
+            ("https://b.io/z?q=1", Some("https://b.io/z?q=1")),
+            ("//b.io/z", Some("https://b.io/z")),
+            ("/v2/z?_state=a#f", Some("https://a.io:5000/v2/z?_state=a")),
+            ("id?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/id?s=1")),
+            ("?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/?s=1")),
+            ("ftp://b.io/z", None),
+            ("https://user@b.io/z", None),
+            ("https://", None),
+            ("/a b", None),
+        ] {
+            assert_eq!(join(&base, location).map(|url| url.to_string()).as_deref(), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn a_pause_is_given_in_seconds_or_as_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (value, expected) in [
+            ("7", Some(7)),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(value).unwrap())]);
+            assert_eq!(retry_after(&headers, now), expected.map(Duration::from_secs), "{value}");
+        }
+    }
+
+    #[test]
+    fn proxies_are_http_or_socks_and_their_address_is_not_repeated() {
+        for proxy in ["http://p:3128", "p:3128", "http://u:p%40ss@p:3128", "socks5://p:1080", "socks5h://u:p@p:1080"] {
+            assert!(Connector::new(Some(proxy)).is_ok(), "{proxy}");
+        }
+        for proxy in ["https://u:s3cret@p", "ftp://u:s3cret@p", "http://u:s3cret@"] {
+            let Err(reason) = Connector::new(Some(proxy)) else { panic!("{proxy}") };
+            assert!(!reason.to_string().contains("s3cret"), "{reason}");
+        }
+        assert_eq!(percent_decoded("a%40b%4"), "a@b%4");
+    }
+}

@@ -1,0 +1,451 @@
+//! Credentials for registries: docker's configuration with its helpers, and Kubernetes' pull secrets.
+//!
+//! Sources: <https://docs.docker.com/reference/cli/docker/login/#credential-helpers>,
+//! <https://github.com/docker/docker-credential-helpers>,
+//! <https://kubernetes.io/docs/concepts/containers/images/#config-json>.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::DecodePaddingMode;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::GeneralPurposeConfig;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tokio::io::AsyncWriteExt;
+
+use super::Repository;
+
+/// How docker names Docker Hub in its configuration.
+const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
+/// A helper may ask a vault or a cloud; one that waits for a person has hung.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Largest configuration and largest answer of a helper.
+const MAX_BYTES: u64 = 1 << 20;
+/// Docker writes padding; others leave it away.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Where credentials come from.
+#[derive(Clone, Debug, Default)]
+pub enum Credentials {
+    #[default]
+    Anonymous,
+    /// As docker does for the person at the keyboard.
+    Docker(DockerConfig),
+    /// The content of a Secret of type `kubernetes.io/dockerconfigjson`; helpers in it are not run.
+    PullSecret(DockerConfig),
+}
+
+/// Proves who asks.
+#[derive(Clone)]
+pub enum Login {
+    Password {
+        username: String,
+        password: SecretString,
+    },
+    /// A token of OAuth 2 by which shorter-lived ones are had.
+    IdentityToken(SecretString),
+    /// A token the registry takes as it is.
+    RegistryToken(SecretString),
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Login::Password { username, .. } => {
+                write!(f, "Password {{ username: {username:?}, password: [redacted] }}")
+            }
+            Login::IdentityToken(_) => f.write_str("IdentityToken([redacted])"),
+            Login::RegistryToken(_) => f.write_str("RegistryToken([redacted])"),
+        }
+    }
+}
+
+/// Why credentials could not be had. Nothing of a file's content or a helper's output is repeated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
+    #[error("cannot read {path}: {problem}")]
+    Read { path: String, problem: String },
+    #[error("{origin} is no docker configuration: {problem}")]
+    Parse { origin: String, problem: String },
+    #[error("credential helper {program}: {problem}")]
+    Helper { program: String, problem: String },
+}
+
+/// A docker configuration: `config.json`, or the content of a pull secret.
+#[derive(Clone, Default)]
+pub struct DockerConfig {
+    auths: BTreeMap<String, Entry>,
+    helpers: BTreeMap<String, String>,
+    store: Option<String>,
+    /// Where helpers are looked for; None leaves it to the operating system.
+    search_path: Option<OsString>,
+}
+
+impl fmt::Debug for DockerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DockerConfig {{ auths: {:?} }}", self.auths.keys())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(default)]
+    auths: BTreeMap<String, Entry>,
+    #[serde(default)]
+    cred_helpers: BTreeMap<String, String>,
+    creds_store: Option<String>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+struct Entry {
+    username: Option<String>,
+    password: Option<SecretString>,
+    auth: Option<SecretString>,
+    identitytoken: Option<SecretString>,
+    registrytoken: Option<SecretString>,
+}
+
+impl DockerConfig {
+    /// Reads a configuration. `origin` names it in errors.
+    ///
+    /// # Errors
+    /// It is not JSON, or its fields have other types.
+    pub fn parse(origin: &str, text: &[u8]) -> Result<Self, LoginError> {
+        let wrong = |problem: String| LoginError::Parse { origin: origin.to_owned(), problem };
+        // serde's own text may quote a value, and values are secrets.
+        let file: File = serde_json::from_slice(text).map_err(|error| {
+            wrong(format!("line {}, column {}: {}", error.line(), error.column(), category(&error)))
+        })?;
+        Ok(DockerConfig {
+            auths: file.auths,
+            helpers: file.cred_helpers,
+            store: file.creds_store.filter(|store| !store.is_empty()),
+            search_path: None,
+        })
+    }
+
+    /// Reads a legacy `.dockercfg`: the entries without `auths` around them.
+    ///
+    /// # Errors
+    /// As [`DockerConfig::parse`].
+    pub fn parse_legacy(origin: &str, text: &[u8]) -> Result<Self, LoginError> {
+        let auths: BTreeMap<String, Entry> = serde_json::from_slice(text).map_err(|error| LoginError::Parse {
+            origin: origin.to_owned(),
+            problem: format!("line {}, column {}: {}", error.line(), error.column(), category(&error)),
+        })?;
+        Ok(DockerConfig { auths, ..DockerConfig::default() })
+    }
+
+    /// Reads the first of the files that exists; none is an empty configuration.
+    ///
+    /// # Errors
+    /// A file exists but cannot be read or parsed.
+    pub fn read_first(paths: &[PathBuf], search_path: Option<OsString>) -> Result<Self, LoginError> {
+        for path in paths {
+            let unreadable = |problem: String| LoginError::Read { path: path.display().to_string(), problem };
+            match std::fs::metadata(path) {
+                Ok(metadata) if metadata.len() > MAX_BYTES => return Err(unreadable("larger than 1 MiB".to_owned())),
+                Ok(_) => {
+                    let text = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+                    let config = Self::parse(&path.display().to_string(), &text)?;
+                    return Ok(DockerConfig { search_path, ..config });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unreadable(error.to_string())),
+            }
+        }
+        Ok(DockerConfig { search_path, ..DockerConfig::default() })
+    }
+
+    /// As docker: the helper of this registry, else the store, else what stands in the file.
+    async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
+        let key = if repository.registry() == "docker.io" { DOCKER_HUB_KEY } else { repository.registry() };
+        let helper = self.helpers.iter().find(|(name, _)| host_of(name) == host_of(key)).map(|(_, helper)| helper);
+        if let Some(helper) = helper.or(self.store.as_ref())
+            && let Some(login) = run_helper(helper, key, self.search_path.as_ref()).await?
+        {
+            return Ok(Some(login));
+        }
+        Ok(self.entry(repository).and_then(Entry::login))
+    }
+
+    /// Finds the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
+    fn entry(&self, repository: &Repository) -> Option<&Entry> {
+        let mut keys: Vec<&String> = self.auths.keys().collect();
+        keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
+        keys.into_iter().find(|key| matches(key, repository)).and_then(|key| self.auths.get(key))
+    }
+}
+
+fn category(error: &serde_json::Error) -> &'static str {
+    match error.classify() {
+        serde_json::error::Category::Data => "a field has another type",
+        serde_json::error::Category::Eof => "it ends in the middle",
+        _ => "it is not JSON",
+    }
+}
+
+/// Drops the scheme, the API version and the path of a key.
+fn host_of(key: &str) -> &str {
+    let rest = key.split_once("://").map_or(key, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or(rest)
+}
+
+/// Kubernetes' rule: same number of labels, globs within a label, same port, and the path is a prefix.
+fn matches(key: &str, repository: &Repository) -> bool {
+    let rest = key.split_once("://").map_or(key, |(_, rest)| rest);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // `/v1/` and `/v2/` are versions of the API, left over from old clients.
+    let path = match path.split_once('/') {
+        Some(("v1" | "v2", rest)) => rest,
+        None if matches!(path, "v1" | "v2") => "",
+        _ => path,
+    };
+    let registry = repository.registry();
+    let is_hub = |host: &str| matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io");
+    let split_port = |text: &str| match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host.to_owned(), port.to_owned()),
+        _ => (text.to_owned(), String::new()),
+    };
+    let ((wanted, wanted_port), (has, has_port)) = (split_port(host), split_port(registry));
+    let labels = wanted.split('.').count() == has.split('.').count()
+        && wanted.split('.').zip(has.split('.')).all(|(wanted, has)| glob(wanted, has));
+    let is_host = (is_hub(host) && is_hub(registry)) || (labels && wanted_port == has_port);
+    is_host && repository.path().starts_with(path.trim_end_matches('/'))
+}
+
+/// `*` stands for any part of a label, `?` for one character.
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.chars().next() {
+        None => text.is_empty(),
+        Some('*') => {
+            let rest = pattern.get(1..).unwrap_or_default();
+            text.char_indices()
+                .map(|(at, _)| at)
+                .chain([text.len()])
+                .any(|at| glob(rest, text.get(at..).unwrap_or_default()))
+        }
+        Some(wanted) => {
+            let mut chars = text.chars();
+            let fits = chars.next().is_some_and(|c| wanted == '?' || c.eq_ignore_ascii_case(&wanted));
+            fits && glob(pattern.get(wanted.len_utf8()..).unwrap_or_default(), chars.as_str())
+        }
+    }
+}
+
+impl Entry {
+    fn login(&self) -> Option<Login> {
+        let filled = |text: &Option<SecretString>| text.clone().filter(|text| !text.expose_secret().is_empty());
+        if let Some(token) = filled(&self.registrytoken) {
+            return Some(Login::RegistryToken(token));
+        }
+        if let Some(token) = filled(&self.identitytoken) {
+            return Some(Login::IdentityToken(token));
+        }
+        if let Some(auth) = filled(&self.auth) {
+            let both = zeroize::Zeroizing::new(BASE64.decode(auth.expose_secret().trim()).ok()?);
+            let (username, password) = std::str::from_utf8(&both).ok()?.split_once(':')?;
+            // `docker login` of old ends the password with a NUL.
+            return password_login(username, password.trim_end_matches('\0'));
+        }
+        password_login(self.username.as_deref()?, self.password.as_ref()?.expose_secret())
+    }
+}
+
+fn password_login(username: &str, password: &str) -> Option<Login> {
+    let login = Login::Password { username: username.to_owned(), password: password.into() };
+    (!username.is_empty()).then_some(login)
+}
+
+impl Credentials {
+    /// Returns the login for a repository; None is anonymous.
+    ///
+    /// # Errors
+    /// A credential helper failed, or gave no answer within 30 s.
+    pub async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
+        match self {
+            Credentials::Anonymous => Ok(None),
+            Credentials::Docker(config) => config.login(repository).await,
+            Credentials::PullSecret(config) => Ok(config.entry(repository).and_then(Entry::login)),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HelperAnswer {
+    username: String,
+    secret: SecretString,
+}
+
+/// Runs `docker-credential-NAME get` with the server on its standard input. None: it knows no credentials.
+async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) -> Result<Option<Login>, LoginError> {
+    let program = format!("docker-credential-{name}");
+    let wrong = |problem: String| LoginError::Helper { program: program.clone(), problem };
+    if name.contains(['/', '\\']) {
+        return Err(wrong("its name has a path in it".to_owned()));
+    }
+    let file = match search_path {
+        Some(path) => find_program(path, &program).ok_or_else(|| wrong("not found in PATH".to_owned()))?,
+        None => PathBuf::from(&program),
+    };
+    let mut command = tokio::process::Command::new(file);
+    command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let answer = async {
+        let mut child = command.spawn().map_err(|error| wrong(error.to_string()))?;
+        if let Some(mut input) = child.stdin.take() {
+            // A helper that does not read is not wrong yet; its answer decides.
+            let _ = input.write_all(server.as_bytes()).await;
+        }
+        child.wait_with_output().await.map_err(|error| wrong(error.to_string()))
+    };
+    let limit = tokio::time::timeout(HELPER_TIMEOUT, answer).await;
+    let output = limit.map_err(|_| wrong(format!("no answer within {} s", HELPER_TIMEOUT.as_secs())))??;
+    let stdout = zeroize::Zeroizing::new(output.stdout);
+    if !output.status.success() {
+        // The one message that the protocol fixes; it means anonymous.
+        let unknown = String::from_utf8_lossy(&stdout).contains("credentials not found");
+        return if unknown { Ok(None) } else { Err(wrong(format!("it failed with {}", output.status))) };
+    }
+    let answer: HelperAnswer =
+        serde_json::from_slice(&stdout).map_err(|_| wrong("its answer is not the JSON of a credential".to_owned()))?;
+    if answer.secret.expose_secret().is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(match answer.username.as_str() {
+        "<token>" => Login::IdentityToken(answer.secret),
+        _ => Login::Password { username: answer.username, password: answer.secret },
+    }))
+}
+
+fn find_program(search_path: &OsString, program: &str) -> Option<PathBuf> {
+    std::env::split_paths(search_path)
+        .filter(|folder| !folder.as_os_str().is_empty() && Path::new(folder).is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(login: Option<Login>) -> String {
+        match login {
+            None => "anonymous".to_owned(),
+            Some(Login::Password { username, password }) => format!("{username}:{}", password.expose_secret()),
+            Some(Login::IdentityToken(token)) => format!("identity {}", token.expose_secret()),
+            Some(Login::RegistryToken(token)) => format!("registry {}", token.expose_secret()),
+        }
+    }
+
+    async fn login(config: &str, repository: &str) -> String {
+        let config = DockerConfig::parse("test", config.as_bytes()).unwrap();
+        shown(Credentials::PullSecret(config).login(&repository.parse().unwrap()).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn entries_hold_passwords_and_tokens_in_several_forms() {
+        for (entry, expected) in [
+            (r#"{"auth": "YWxpY2U6czplY3JldA=="}"#, "alice:s:ecret"),
+            (r#"{"auth": "YWxpY2U6czplY3JldA"}"#, "alice:s:ecret"),
+            (r#"{"username": "alice", "password": "secret"}"#, "alice:secret"),
+            (r#"{"auth": "YTpi", "identitytoken": "t"}"#, "identity t"),
+            (r#"{"registrytoken": "t"}"#, "registry t"),
+            (r#"{"auth": ""}"#, "anonymous"),
+            (r#"{"auth": "!"}"#, "anonymous"),
+            ("{}", "anonymous"),
+        ] {
+            let config = format!(r#"{{"auths": {{"ghcr.io": {entry}}}}}"#);
+            assert_eq!(login(&config, "ghcr.io/a").await, expected, "{entry}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_longest_key_that_fits_a_repository_wins() {
+        let config = r#"{"auths": {
+            "ghcr.io": {"username": "host", "password": "p"},
+            "ghcr.io/team": {"username": "path", "password": "p"},
+            "https://old.example.com/v1/": {"username": "old", "password": "p"},
+            "*.example.org": {"username": "glob", "password": "p"},
+            "a.example.org:5000": {"username": "port", "password": "p"},
+            "https://index.docker.io/v1/": {"username": "hub", "password": "p"}
+        }}"#;
+        for (repository, expected) in [
+            ("ghcr.io/other/x", "host:p"),
+            ("ghcr.io/team/x", "path:p"),
+            ("old.example.com/x", "old:p"),
+            ("b.example.org/x", "glob:p"),
+            ("a.b.example.org/x", "anonymous"),
+            ("a.example.org:5000/x", "port:p"),
+            ("b.example.org:5000/x", "anonymous"),
+            ("alpine", "hub:p"),
+            ("quay.io/x", "anonymous"),
+        ] {
+            assert_eq!(login(config, repository).await, expected, "{repository}");
+        }
+    }
+
+    #[test]
+    fn a_broken_configuration_is_refused_without_repeating_it() {
+        for text in ["{", "[1]", r#"{"auths": {"a": {"auth": ["s3cret"]}}}"#, r#"{"auths": "s3cret"}"#, "s3cret"] {
+            let error = DockerConfig::parse("config.json", text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("config.json is no docker configuration: line 1"), "{error}");
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+        let config = DockerConfig::parse("x", br#"{"auths": {"a": {"auth": "czNjcmV0"}}}"#).unwrap();
+        assert_eq!(format!("{config:?}"), "DockerConfig { auths: [\"a\"] }");
+    }
+
+    #[cfg(unix)]
+    fn helper(folder: &Path, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let file = folder.join(format!("docker-credential-{name}"));
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn helpers_are_asked_first_and_an_unknown_server_falls_back_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        helper(
+            folder.path(),
+            "a",
+            r#"read -r s; echo "{\"ServerURL\":\"$s\",\"Username\":\"$1-$s\",\"Secret\":\"x\"}""#,
+        );
+        helper(folder.path(), "token", r#"echo '{"Username":"<token>","Secret":"id"}'"#);
+        helper(folder.path(), "none", "echo 'credentials not found in native keychain'; exit 1");
+        helper(folder.path(), "broken", "echo s3cret; exit 3");
+        helper(folder.path(), "nonsense", "echo s3cret");
+        let file = folder.path().join("config.json");
+        std::fs::write(
+            &file,
+            r#"{"credsStore": "none", "credHelpers": {"ghcr.io": "a", "t.io": "token", "b.io": "broken", "n.io": "nonsense", "m.io": "missing"},
+                "auths": {"quay.io": {"username": "file", "password": "p"}}}"#,
+        )
+        .unwrap();
+        let search_path = Some(folder.path().as_os_str().to_owned());
+        let paths = [folder.path().join("absent.json"), file];
+        let credentials = Credentials::Docker(DockerConfig::read_first(&paths, search_path).unwrap());
+        let ask = async |repository: &str| credentials.login(&repository.parse().unwrap()).await;
+        assert_eq!(shown(ask("ghcr.io/x").await.unwrap()), "get-ghcr.io:x");
+        assert_eq!(shown(ask("t.io/x").await.unwrap()), "identity id");
+        assert_eq!(shown(ask("quay.io/x").await.unwrap()), "file:p");
+        assert_eq!(shown(ask("other.io/x").await.unwrap()), "anonymous");
+        for (repository, problem) in [("b.io/x", "exit status: 3"), ("n.io/x", "not the JSON"), ("m.io/x", "not found")]
+        {
+            let error = ask(repository).await.unwrap_err().to_string();
+            assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Manifests, indexes and descriptors.
+//!
+//! Sources: <https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md>, `image-index.md`, `descriptor.md`;
+//! Docker's two older forms read the same.
+
+use std::collections::BTreeMap;
+
+use hyper::body::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// Largest manifest that registries take, and so the largest that is read.
+pub(super) const MAX_MANIFEST_BYTES: u64 = 4 << 20;
+
+/// Media types of this module.
+pub struct MediaType;
+
+impl MediaType {
+    pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+    pub const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+    pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+    pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+    /// What `Accept` says: without it a registry may answer 404.
+    pub(super) const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, \
+        application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
+        application/vnd.docker.distribution.manifest.list.v2+json";
+}
+
+/// Points at content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    pub media_type: String,
+    pub digest: Digest,
+    pub size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    /// Where else the content is; layers with addresses may not be pushed to every registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub urls: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Descriptor {
+    /// Describes bytes.
+    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+        Descriptor {
+            media_type: media_type.to_owned(),
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            artifact_type: None,
+            platform: None,
+            urls: None,
+            annotations: None,
+        }
+    }
+
+    pub fn is_manifest(&self) -> bool {
+        let known = [MediaType::MANIFEST, MediaType::INDEX, MediaType::DOCKER_MANIFEST, MediaType::DOCKER_LIST];
+        known.contains(&self.media_type.as_str())
+    }
+
+    /// Whether the content is anything a registry holds, rather than a layer that is fetched from elsewhere.
+    pub fn is_distributable(&self) -> bool {
+        !self.media_type.contains(".foreign.") && !self.media_type.contains(".nondistributable.")
+    }
+
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Platform {
+    pub os: String,
+    pub architecture: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}
+
+impl Platform {
+    /// What an index is asked for when nothing else is said: Flux artifacts and the reference operator use it.
+    pub fn linux_amd64() -> Self {
+        Platform { os: "linux".to_owned(), architecture: "amd64".to_owned(), variant: None }
+    }
+}
+
+impl std::fmt::Display for Platform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)?;
+        self.variant.iter().try_for_each(|variant| write!(f, "/{variant}"))
+    }
+}
+
+/// A manifest or an index, with the very bytes it was read from.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    pub media_type: String,
+    pub digest: Digest,
+    pub bytes: Bytes,
+    pub content: Content,
+}
+
+/// The fields of manifests and indexes that are used here; what is not named stays in the bytes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    #[serde(default)]
+    schema_version: u64,
+    media_type: Option<String>,
+    pub artifact_type: Option<String>,
+    pub config: Option<Descriptor>,
+    #[serde(default)]
+    pub layers: Vec<Descriptor>,
+    /// Of an index.
+    manifests: Option<Vec<Descriptor>>,
+    pub subject: Option<Descriptor>,
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Reads a manifest; `declared` is what the registry called it.
+    ///
+    /// # Errors
+    /// Why the bytes are neither an image manifest nor an index.
+    pub fn parse(declared: Option<&str>, bytes: Bytes) -> Result<Manifest, String> {
+        if bytes.len() as u64 > MAX_MANIFEST_BYTES {
+            return Err(format!("it is larger than {} MiB", MAX_MANIFEST_BYTES >> 20));
+        }
+        let content: Content = serde_json::from_slice(&bytes).map_err(|error| format!("it does not parse: {error}"))?;
+        if content.schema_version != 2 {
+            return Err(format!("schemaVersion is {}, not 2", content.schema_version));
+        }
+        // A manifest that could be read as both is how one digest comes to mean two things to two readers.
+        if content.manifests.is_some() && (content.config.is_some() || !content.layers.is_empty()) {
+            return Err("it is an image manifest and an index at once".to_owned());
+        }
+        let declared = declared.map(|text| text.split(';').next().unwrap_or(text).trim().to_ascii_lowercase());
+        let guess = if content.manifests.is_some() { MediaType::INDEX } else { MediaType::MANIFEST };
+        let known = |name: &String| Descriptor::of(name, b"").is_manifest();
+        let media_type = content.media_type.clone().or(declared.filter(known)).unwrap_or_else(|| guess.to_owned());
+        let is_list = matches!(media_type.as_str(), MediaType::INDEX | MediaType::DOCKER_LIST);
+        if !known(&media_type) {
+            return Err(format!("its media type is {media_type}"));
+        }
+        if is_list != content.manifests.is_some() {
+            return Err(format!("its content is not that of {media_type}"));
+        }
+        if !is_list && content.config.is_none() {
+            return Err("it has no config".to_owned());
+        }
+        Ok(Manifest { media_type, digest: Digest::of(&bytes), bytes, content })
+    }
+
+    pub fn descriptor(&self) -> Descriptor {
+        Descriptor {
+            artifact_type: self.content.artifact_type.clone(),
+            ..Descriptor::of(&self.media_type, &self.bytes)
+        }
+    }
+
+    /// The manifests of an index; None for an image manifest.
+    pub fn manifests(&self) -> Option<&[Descriptor]> {
+        self.content.manifests.as_deref()
+    }
+
+    /// Config and layers, in this order.
+    pub fn blobs(&self) -> impl Iterator<Item = &Descriptor> {
+        self.content.config.iter().chain(&self.content.layers)
+    }
+
+    /// The entry of an index for a platform: the first that matches, as clients in Go choose.
+    pub fn for_platform(&self, platform: &Platform) -> Option<&Descriptor> {
+        let fits = |wanted: &Platform, has: &Platform| {
+            wanted.os == has.os
+                && wanted.architecture == has.architecture
+                && (wanted.variant.is_none() || wanted.variant == has.variant)
+        };
+        self.manifests()?.iter().find(|entry| entry.platform.as_ref().is_some_and(|has| fits(platform, has)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn parse(declared: Option<&str>, value: &serde_json::Value) -> Result<Manifest, String> {
+        Manifest::parse(declared, Bytes::from(value.to_string()))
+    }
+
+    fn entry(os: &str, architecture: &str, size: u64) -> serde_json::Value {
+        json!({"mediaType": MediaType::MANIFEST, "digest": DIGEST, "size": size,
+               "platform": {"os": os, "architecture": architecture}})
+    }
+
+    #[test]
+    fn an_index_gives_the_first_entry_of_a_platform() {
+        let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests":
+            [entry("linux", "arm64", 1), entry("linux", "amd64", 2), entry("linux", "amd64", 3)]});
+        let index = parse(None, &index).unwrap();
+        assert_eq!(index.for_platform(&Platform::linux_amd64()).unwrap().size, 2);
+        assert!(index.for_platform(&Platform { os: "windows".into(), ..Platform::linux_amd64() }).is_none());
+    }
+
+    #[test]
+    fn the_media_type_is_in_the_manifest_or_in_the_header_or_follows_from_the_content() {
+        let config = json!({"mediaType": "x/y", "digest": DIGEST, "size": 0});
+        let plain = json!({"schemaVersion": 2, "config": config, "layers": []});
+        assert_eq!(parse(None, &plain).unwrap().media_type, MediaType::MANIFEST);
+        let header = format!("{}; charset=utf-8", MediaType::DOCKER_MANIFEST);
+        assert_eq!(parse(Some(&header), &plain).unwrap().media_type, MediaType::DOCKER_MANIFEST);
+        assert_eq!(parse(Some("text/plain"), &plain).unwrap().media_type, MediaType::MANIFEST);
+        assert_eq!(parse(None, &json!({"schemaVersion": 2, "manifests": []})).unwrap().media_type, MediaType::INDEX);
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused() {
+        let config = json!({"mediaType": "x/y", "digest": DIGEST, "size": 0});
+        for (value, reason) in [
+            (json!([]), "does not parse"),
+            (json!({}), "schemaVersion is 0"),
+            (json!({"schemaVersion": 1}), "schemaVersion is 1"),
+            (json!({"schemaVersion": 2}), "no config"),
+            (json!({"schemaVersion": 2, "config": config, "manifests": []}), "at once"),
+            (json!({"schemaVersion": 2, "config": {"digest": "md5:1"}}), "does not parse"),
+            (json!({"schemaVersion": 2, "config": {"mediaType": "x", "digest": DIGEST, "size": -1}}), "does not parse"),
+            (json!({"schemaVersion": 2, "config": config, "mediaType": "text/html"}), "text/html"),
+            (json!({"schemaVersion": 2, "config": config, "mediaType": MediaType::INDEX}), "not that of"),
+        ] {
+            let error = parse(None, &value).expect_err(&value.to_string());
+            assert!(error.contains(reason), "{value}: {error}");
+        }
+        let large = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 20));
+        assert!(Manifest::parse(None, Bytes::from(large)).unwrap_err().contains("larger than 4 MiB"));
+    }
+}

@@ -1,0 +1,281 @@
+//! Answers to a registry's 401: passwords and tokens, remembered while they last.
+//!
+//! Source: <https://distribution.github.io/distribution/spec/auth/token/>, and for identity tokens
+//! <https://distribution.github.io/distribution/spec/auth/oauth/>.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::uri::Scheme;
+use http::{HeaderMap, Method, Uri};
+use hyper::body::Bytes;
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use super::challenge::{self, Challenge};
+use super::error::Reason;
+use super::http::{Http, Outgoing, Payload, shown};
+use super::{Login, Repository};
+
+/// What the distribution specification says a token lives when its answer does not.
+const DEFAULT_LIFETIME_SECS: u64 = 60;
+const MAX_TOKEN_ANSWER_BYTES: u64 = 1 << 20;
+
+/// What is asked for: `pull` or `pull,push` of a repository, and `pull` of the one a blob is mounted from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Scopes(Vec<String>);
+
+impl Scopes {
+    pub fn pull(repository: &Repository) -> Self {
+        Scopes(vec![format!("repository:{}:pull", repository.path())])
+    }
+
+    pub fn push(repository: &Repository) -> Self {
+        Scopes(vec![format!("repository:{}:pull,push", repository.path())])
+    }
+
+    pub fn and_pull(mut self, repository: &Repository) -> Self {
+        self.0.extend(Scopes::pull(repository).0);
+        self
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Authorizer {
+    /// By registry; the lock of each is held while a token is fetched, so that many callers fetch it once.
+    registries: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Known>>>>,
+}
+
+#[derive(Default)]
+struct Known {
+    challenge: Option<Challenge>,
+    /// By repository: pull secrets and docker configurations may differ within a registry.
+    logins: HashMap<Repository, Option<Login>>,
+    tokens: HashMap<(Repository, Scopes), Token>,
+}
+
+struct Token {
+    header: HeaderValue,
+    until: Instant,
+}
+
+impl Authorizer {
+    fn known(&self, repository: &Repository) -> Arc<tokio::sync::Mutex<Known>> {
+        let mut registries = self.registries.lock().unwrap_or_else(PoisonError::into_inner);
+        registries.entry(repository.registry().to_owned()).or_default().clone()
+    }
+
+    /// Returns what a request carries from the start: nothing until the registry has said what it wants.
+    pub async fn current(
+        &self,
+        http: &Http,
+        repository: &Repository,
+        scopes: &Scopes,
+    ) -> Result<Option<HeaderValue>, Reason> {
+        let known = self.known(repository);
+        let mut known = known.lock().await;
+        match known.challenge.clone() {
+            None => Ok(None),
+            Some(challenge) => known.authorization(http, repository, scopes, &challenge).await,
+        }
+    }
+
+    /// Returns what to send after a 401, other than `used`; None when there is nothing else to try.
+    pub async fn after_refusal(
+        &self,
+        http: &Http,
+        repository: &Repository,
+        scopes: &Scopes,
+        answer: &HeaderMap,
+        used: Option<&HeaderValue>,
+    ) -> Result<Option<HeaderValue>, Reason> {
+        let offered = answer.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        let Some(challenge) = challenge::choose(offered) else { return Ok(None) };
+        let known = self.known(repository);
+        let mut known = known.lock().await;
+        known.challenge = Some(challenge.clone());
+        // Somebody else may have fetched another one while this request was under way.
+        known.tokens.retain(|_, token| Some(&token.header) != used);
+        let again = known.authorization(http, repository, scopes, &challenge).await?;
+        Ok(again.filter(|header| Some(header) != used))
+    }
+
+    /// Whether requests about a repository carry no credentials.
+    pub async fn is_anonymous(&self, repository: &Repository) -> bool {
+        let known = self.known(repository);
+        let known = known.lock().await;
+        known.logins.get(repository).is_none_or(Option::is_none)
+    }
+}
+
+impl Known {
+    async fn authorization(
+        &mut self,
+        http: &Http,
+        repository: &Repository,
+        scopes: &Scopes,
+        challenge: &Challenge,
+    ) -> Result<Option<HeaderValue>, Reason> {
+        let key = (repository.clone(), scopes.clone());
+        if let Some(token) = self.tokens.get(&key).filter(|token| token.until > Instant::now()) {
+            return Ok(Some(token.header.clone()));
+        }
+        let login = match self.logins.get(repository) {
+            Some(login) => login.clone(),
+            None => {
+                let login = http.access.credentials.login(repository).await?;
+                self.logins.insert(repository.clone(), login.clone());
+                login
+            }
+        };
+        match (challenge, &login) {
+            (_, Some(Login::RegistryToken(token))) => bearer(token.expose_secret()).map(Some),
+            (Challenge::Basic, Some(Login::Password { username, password })) => {
+                basic(username, password.expose_secret()).map(Some)
+            }
+            (Challenge::Basic, _) => Ok(None),
+            (Challenge::Bearer { realm, service }, login) => {
+                let request = TokenRequest { http, repository, scopes, realm, service: service.as_deref() };
+                let token = request.send(login.as_ref()).await?;
+                let header = token.header.clone();
+                self.tokens.insert(key, token);
+                Ok(Some(header))
+            }
+        }
+    }
+}
+
+fn basic(username: &str, password: &str) -> Result<HeaderValue, Reason> {
+    let both = Zeroizing::new(format!("{username}:{password}"));
+    sensitive(&Zeroizing::new(format!("Basic {}", STANDARD.encode(both.as_bytes()))))
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, Reason> {
+    sensitive(&Zeroizing::new(format!("Bearer {token}")))
+}
+
+fn sensitive(text: &str) -> Result<HeaderValue, Reason> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| Reason::Config("the credentials hold characters that no header can carry".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+struct TokenRequest<'a> {
+    http: &'a Http,
+    repository: &'a Repository,
+    scopes: &'a Scopes,
+    realm: &'a str,
+    service: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct TokenAnswer {
+    token: Option<Zeroizing<String>>,
+    access_token: Option<Zeroizing<String>>,
+    expires_in: Option<u64>,
+}
+
+impl TokenRequest<'_> {
+    async fn send(&self, login: Option<&Login>) -> Result<Token, Reason> {
+        let registry = self.repository.authority();
+        let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
+        let realm: Uri = self.realm.parse().map_err(|_| protocol("its token server has no valid address".into()))?;
+        let is_url = matches!(realm.scheme_str(), Some("http" | "https"))
+            && realm.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        if !is_url {
+            return Err(protocol("its token server has no http or https address".to_owned()));
+        }
+        // A registry behind TLS must not talk us into showing the password to everybody on the way.
+        if login.is_some() && realm.scheme() == Some(&Scheme::HTTP) && !self.http.access.is_plain(registry) {
+            return Err(protocol(format!("it wants credentials sent without TLS to {}", shown(&realm))));
+        }
+        let (mut request, authorization) = match login {
+            Some(Login::IdentityToken(token)) => (self.refresh(realm, token.expose_secret())?, None),
+            Some(Login::Password { username, password }) => {
+                (self.get(&realm)?, Some(basic(username, password.expose_secret())?))
+            }
+            Some(Login::RegistryToken(_)) | None => (self.get(&realm)?, None),
+        };
+        let asked = Instant::now();
+        let response = self.http.send(registry, &mut request, authorization.as_ref(), None).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let server = request.url.authority().map_or(registry, |authority| authority.as_str()).to_owned();
+            return Err(match status.as_u16() {
+                // The specification has 401 for wrong credentials; some answer 400 or 403.
+                400 | 401 | 403 => Reason::Unauthorized { registry: registry.to_owned(), anonymous: login.is_none() },
+                code => Reason::Server { registry: server, code, message: String::new() },
+            });
+        }
+        let body = self.http.read(registry, "the token server's answer", response, MAX_TOKEN_ANSWER_BYTES).await?;
+        let answer: TokenAnswer =
+            serde_json::from_slice(&body).map_err(|_| protocol("its token server's answer does not parse".into()))?;
+        let token = [answer.token, answer.access_token].into_iter().flatten().find(|token| !token.is_empty());
+        let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
+        // A little less, so that none ends on its way.
+        let lifetime = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_LIFETIME_SECS).min(86_400));
+        Ok(Token { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
+    }
+
+    fn get(&self, realm: &Uri) -> Result<Outgoing, Reason> {
+        let service = self.service.map(|service| ("service", service));
+        let fields = service.into_iter().chain(self.scopes.0.iter().map(|scope| ("scope", scope.as_str())));
+        let separator = if realm.query().is_some() { '&' } else { '?' };
+        let text = format!("{realm}{separator}{}", form(fields));
+        let url = text.parse().map_err(|_| Reason::Config("the token server's address is too long".to_owned()))?;
+        Ok(Outgoing::new(Method::GET, url))
+    }
+
+    fn refresh(&self, realm: Uri, identity: &str) -> Result<Outgoing, Reason> {
+        let scopes = self.scopes.0.join(" ");
+        let service = self.service.unwrap_or_default();
+        let body = Zeroizing::new(form([
+            ("grant_type", "refresh_token"),
+            ("service", service),
+            ("scope", &scopes),
+            ("client_id", "flux-operator"),
+            ("refresh_token", identity),
+        ]));
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let body = Payload::Bytes(Bytes::copy_from_slice(body.as_bytes()));
+        Ok(Outgoing::new(Method::POST, realm).header(CONTENT_TYPE, kind).payload(body).idempotent())
+    }
+}
+
+/// `application/x-www-form-urlencoded`, which is also right for a query.
+pub(super) fn form<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let fields = fields.into_iter().map(|(key, value)| format!("{key}={}", percent_encoded(value)));
+    fields.collect::<Vec<_>>().join("&")
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut result = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => result.push(byte.into()),
+            _ => result.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_asks_for_both_repositories() {
+        let scopes = Scopes::push(&"a.io/x/y".parse().unwrap()).and_pull(&"a.io/z".parse().unwrap());
+        assert_eq!(scopes.0, ["repository:x/y:pull,push", "repository:z:pull"]);
+        assert_eq!(
+            form([("scope", scopes.0[0].as_str()), ("a", "ü &")]),
+            "scope=repository%3Ax%2Fy%3Apull%2Cpush&a=%C3%BC%20%26"
+        );
+    }
+}
