@@ -2,5 +2,6 @@
 
 pub mod go_duration;
 pub mod proxy;
+pub mod tarball;
 pub mod version_range;
 pub mod yaml;

@@ -4,6 +4,7 @@
 //! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and bytes that are checked
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
 //! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for
+//! signature   signatures of cosign with a static key
 //! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   what the bytes mean
 //! ```
 //!
@@ -21,6 +22,7 @@ mod login;
 mod manifest;
 mod reference;
 mod registry;
+mod signature;
 mod token;
 
 pub use access::{Access, ClientIdentity, RegistryAccess};
@@ -31,3 +33,4 @@ pub use login::{Credentials, DockerConfig, Login, LoginError};
 pub use manifest::{Descriptor, Manifest, MediaType, Platform};
 pub use reference::{Reference, ReferenceError, Repository};
 pub use registry::{BlobSource, BlobStream, Registries};
+pub use signature::{PublicKey, verify_signature};

@@ -54,6 +54,9 @@ pub enum Reason {
     /// Content that does not follow its specification.
     #[error("{what} cannot be used: {problem}")]
     Content { what: String, problem: String },
+    /// No signature that the key verifies; none at all counts too.
+    #[error("{what} carries no signature that the key verifies ({seen} seen)")]
+    Unsigned { what: String, seen: usize },
     /// Any other answer.
     #[error("{registry} answered {code}{}", detail(message))]
     Server { registry: String, code: u16, message: String },
@@ -74,7 +77,6 @@ impl Reason {
                 | Reason::TimedOut { .. }
                 | Reason::TooManyRequests { .. }
                 | Reason::Server { code: 500.., .. }
-                | Reason::Digest { .. }
         )
     }
 }

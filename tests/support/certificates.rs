@@ -122,6 +122,33 @@ impl TokenKey {
         self.key.public_key_pem()
     }
 
+    /// The public half as a set of JSON web keys (RFC 7517).
+    pub fn jwks(&self) -> String {
+        // An uncompressed point: 04, then the two coordinates.
+        let point = self.key.public_key_raw();
+        let coordinate = |from: usize| URL_SAFE_NO_PAD.encode(point.get(from..from + 32).unwrap_or_default());
+        let key = json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": "test", "x": coordinate(1), "y": coordinate(33)});
+        json!({"keys": [key]}).to_string()
+    }
+
+    /// Signs a token that gives `access` to a registry for five minutes.
+    pub fn registry_token(&self, issuer: &str, service: &str, access: &serde_json::Value) -> Fallible<String> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let header = json!({"alg": "ES256", "typ": "JWT", "kid": "test"});
+        let claims = json!({
+            "iss": issuer, "aud": service, "sub": "test", "iat": now, "nbf": now - 5, "exp": now + 300, "jti": "test",
+            "access": access,
+        });
+        self.signed(&header, &claims)
+    }
+
+    fn signed(&self, header: &serde_json::Value, claims: &serde_json::Value) -> Fallible<String> {
+        let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(header), part(claims));
+        let signature = fixed_size_signature(&self.key.sign(signed.as_bytes())?)?;
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
     /// Signs a token for `default` in `default` whose time ended an hour ago.
     pub fn expired_token(&self, issuer: &str) -> Fallible<String> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
@@ -131,10 +158,7 @@ impl TokenKey {
             "iat": now - 7200, "nbf": now - 7200, "exp": now - 3600,
             "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "default", "uid": "0"}},
         });
-        let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&header), part(&claims));
-        let signature = fixed_size_signature(&self.key.sign(signed.as_bytes())?)?;
-        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        self.signed(&header, &claims)
     }
 }
 

@@ -11,6 +11,7 @@
 //! audit                  what the API server was asked
 //! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
+//! registry               a real OCI registry with judges, and what breaks between a client and it
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
 //!
@@ -43,6 +44,7 @@ pub mod kubelet;
 pub mod objects;
 pub mod programs;
 pub mod proxy;
+pub mod registry;
 pub mod run;
 pub mod runner;
 pub mod server_process;
