@@ -131,7 +131,7 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
             // `git archive` begins with one: a comment with the commit.
             continue;
         }
-        let path = relative_path(&entry.path_bytes()).map_err(|problem| refused(problem))?;
+        let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
         if kind.is_dir() {
             continue;
         }

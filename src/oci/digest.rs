@@ -68,11 +68,11 @@ impl<'de> Deserialize<'de> for Digest {
 pub(crate) struct Hasher(Sha256);
 
 impl Hasher {
-    pub fn update(&mut self, bytes: &[u8]) {
+    pub(super) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    pub fn finish(self) -> Digest {
+    pub(super) fn finish(self) -> Digest {
         Digest { hex: hex::encode(self.0.finalize()) }
     }
 }

@@ -54,21 +54,21 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(method: Method, url: Uri) -> Self {
+    pub(super) fn new(method: Method, url: Uri) -> Self {
         let is_idempotent = matches!(method, Method::GET | Method::HEAD);
         Outgoing { method, url, headers: HeaderMap::new(), payload: Payload::Empty, is_idempotent }
     }
 
-    pub fn header(mut self, name: http::HeaderName, value: HeaderValue) -> Self {
+    pub(super) fn header(mut self, name: http::HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    pub fn payload(self, payload: Payload) -> Self {
+    pub(super) fn payload(self, payload: Payload) -> Self {
         Outgoing { payload, ..self }
     }
 
-    pub fn idempotent(self) -> Self {
+    pub(super) fn idempotent(self) -> Self {
         Outgoing { is_idempotent: true, ..self }
     }
 }
@@ -152,14 +152,14 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub fn new(access: Access) -> Self {
+    pub(super) fn new(access: Access) -> Self {
         Http { access, clients: Mutex::default() }
     }
 
     /// Sends a request on behalf of `registry` and returns the final answer, whatever its status.
     ///
     /// `authorization` goes to the authority of the request's own URL only, not to where a redirect leads.
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         registry: &str,
         request: &mut Outgoing,
@@ -287,7 +287,7 @@ impl Http {
     }
 
     /// Reads the whole body of an answer.
-    pub async fn read(
+    pub(super) async fn read(
         &self,
         registry: &str,
         what: &str,
@@ -306,7 +306,7 @@ impl Http {
     }
 
     /// Reads the next piece of a body; None at its end.
-    pub async fn piece(&self, registry: &str, body: &mut Incoming) -> Result<Option<Bytes>, Reason> {
+    pub(super) async fn piece(&self, registry: &str, body: &mut Incoming) -> Result<Option<Bytes>, Reason> {
         loop {
             let limit = self.access.stall_timeout;
             let frame = tokio::time::timeout(limit, body.frame()).await;

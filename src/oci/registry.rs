@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, LINK, LOCATION, RANGE,
 };
-use http::{Method, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Response, StatusCode, Uri};
 use hyper::body::{Bytes, Incoming};
 use tokio::io::AsyncWriteExt;
 
@@ -26,6 +26,8 @@ const MAX_PAGES: usize = 1000;
 const TAGS_PER_PAGE: &str = "1000";
 /// How often a blob is asked for again where it broke off, if something arrived in between.
 const MAX_RESUMES: u32 = 10;
+/// How often a whole answer is read again that broke off.
+const MAX_READS: u32 = 4;
 /// How often a blob is sent again from its beginning.
 const MAX_UPLOADS: u32 = 4;
 
@@ -110,12 +112,10 @@ impl Registries {
 
     async fn fetch_manifest(&self, reference: &Reference) -> Result<Manifest, Reason> {
         let repository = &reference.repository;
-        let request = self.manifest_request(Method::GET, reference)?;
-        let response = self.call(repository, &Scopes::pull(repository), request, None).await?;
-        let response = self.expect(repository, &reference.url(), response, &[StatusCode::OK]).await?;
-        let media_type = text(response.headers(), &CONTENT_TYPE).map(str::to_owned);
-        let announced = text(response.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
-        let bytes = self.read(repository, &reference.url(), response, MAX_MANIFEST_BYTES).await?;
+        let request = || self.manifest_request(Method::GET, reference);
+        let (headers, bytes) = self.fetch(repository, &reference.url(), request, MAX_MANIFEST_BYTES).await?;
+        let media_type = text(&headers, &CONTENT_TYPE).map(str::to_owned);
+        let announced = text(&headers, &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
         let actual = Digest::of(&bytes);
         if let Some(expected) = reference.digest().or(announced.as_ref()).filter(|expected| **expected != actual) {
             return Err(mismatch(reference.url(), expected, &actual));
@@ -407,11 +407,9 @@ impl Registries {
         let mut tags = BTreeSet::new();
         let mut url = self.url(repository, &format!("tags/list?n={TAGS_PER_PAGE}"))?;
         for _ in 0..MAX_PAGES {
-            let request = Outgoing::new(Method::GET, url.clone());
-            let response = self.call(repository, &Scopes::pull(repository), request, None).await?;
-            let response = self.expect(repository, &repository.to_string(), response, &[StatusCode::OK]).await?;
-            let next = text(response.headers(), &LINK).and_then(next_link).map(str::to_owned);
-            let body = self.read(repository, "the list of tags", response, MAX_PAGE_BYTES).await?;
+            let request = || Ok(Outgoing::new(Method::GET, url.clone()));
+            let (headers, body) = self.fetch(repository, &repository.to_string(), request, MAX_PAGE_BYTES).await?;
+            let next = text(&headers, &LINK).and_then(next_link).map(str::to_owned);
             let page: Page = serde_json::from_slice(&body).map_err(|_| protocol("its list of tags does not parse"))?;
             tags.extend(page.tags.unwrap_or_default());
             let Some(next) = next else { return Ok(tags.into_iter().collect()) };
@@ -445,6 +443,30 @@ impl Registries {
         match again {
             Some(again) => http.send(registry, &mut request, Some(&again), counter).await,
             None => Ok(response),
+        }
+    }
+
+    /// Reads a whole answer; one that broke off is asked for again.
+    async fn fetch(
+        &self,
+        repository: &Repository,
+        what: &str,
+        request: impl Fn() -> Result<Outgoing, Reason>,
+        limit: u64,
+    ) -> Result<(HeaderMap, Bytes), Reason> {
+        let mut attempt = 1;
+        loop {
+            let response = self.call(repository, &Scopes::pull(repository), request()?, None).await?;
+            let response = self.expect(repository, what, response, &[StatusCode::OK]).await?;
+            let headers = response.headers().clone();
+            match self.read(repository, what, response, limit).await {
+                Err(reason) if reason.is_transient() && attempt < MAX_READS => {
+                    tracing::debug!(what, attempt, %reason, "reading an answer again");
+                    tokio::time::sleep(self.0.http.access.retry_pause * attempt).await;
+                    attempt += 1;
+                }
+                result => return result.map(|bytes| (headers, bytes)),
+            }
         }
     }
 

@@ -31,15 +31,15 @@ const MAX_TOKEN_ANSWER_BYTES: u64 = 1 << 20;
 pub(super) struct Scopes(Vec<String>);
 
 impl Scopes {
-    pub fn pull(repository: &Repository) -> Self {
+    pub(super) fn pull(repository: &Repository) -> Self {
         Scopes(vec![format!("repository:{}:pull", repository.path())])
     }
 
-    pub fn push(repository: &Repository) -> Self {
+    pub(super) fn push(repository: &Repository) -> Self {
         Scopes(vec![format!("repository:{}:pull,push", repository.path())])
     }
 
-    pub fn and_pull(mut self, repository: &Repository) -> Self {
+    pub(super) fn and_pull(mut self, repository: &Repository) -> Self {
         self.0.extend(Scopes::pull(repository).0);
         self
     }
@@ -71,7 +71,7 @@ impl Authorizer {
     }
 
     /// Returns what a request carries from the start: nothing until the registry has said what it wants.
-    pub async fn current(
+    pub(super) async fn current(
         &self,
         http: &Http,
         repository: &Repository,
@@ -86,7 +86,7 @@ impl Authorizer {
     }
 
     /// Returns what to send after a 401, other than `used`; None when there is nothing else to try.
-    pub async fn after_refusal(
+    pub(super) async fn after_refusal(
         &self,
         http: &Http,
         repository: &Repository,
@@ -106,7 +106,7 @@ impl Authorizer {
     }
 
     /// Whether requests about a repository carry no credentials.
-    pub async fn is_anonymous(&self, repository: &Repository) -> bool {
+    pub(super) async fn is_anonymous(&self, repository: &Repository) -> bool {
         let known = self.known(repository);
         let known = known.lock().await;
         known.logins.get(repository).is_none_or(Option::is_none)
@@ -141,7 +141,11 @@ impl Known {
             (Challenge::Basic, _) => Ok(None),
             (Challenge::Bearer { realm, service }, login) => {
                 let request = TokenRequest { http, repository, scopes, realm, service: service.as_deref() };
-                let token = request.send(login.as_ref()).await?;
+                let token = match request.send(login.as_ref()).await {
+                    // The request itself was repeated already; an answer that broke off was not.
+                    Err(Reason::Unreachable { .. }) => request.send(login.as_ref()).await?,
+                    result => result?,
+                };
                 let header = token.header.clone();
                 self.tokens.insert(key, token);
                 Ok(Some(header))
