@@ -446,19 +446,7 @@ impl Connector {
 }
 
 fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes().iter();
-    while let Some(&byte) = rest.next() {
-        let digits = rest.as_slice().get(..2).filter(|_| byte == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest.nth(1);
-            }
-            None => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 impl Service<Uri> for Connector {

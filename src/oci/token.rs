@@ -13,6 +13,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::uri::Scheme;
 use http::{HeaderMap, Method, Uri};
 use hyper::body::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -22,6 +23,8 @@ use super::error::Reason;
 use super::http::{Http, Outgoing, Payload, shown};
 use super::{Login, Repository};
 
+/// Everything but what RFC 3986 §2.3 leaves alone.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What the distribution specification says a token lives when its answer does not.
 const DEFAULT_LIFETIME_SECS: u64 = 60;
 const MAX_TOKEN_ANSWER_BYTES: u64 = 1 << 20;
@@ -254,19 +257,8 @@ impl TokenRequest<'_> {
 
 /// `application/x-www-form-urlencoded`, which is also right for a query.
 pub(super) fn form<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let fields = fields.into_iter().map(|(key, value)| format!("{key}={}", percent_encoded(value)));
+    let fields = fields.into_iter().map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, RESERVED)));
     fields.collect::<Vec<_>>().join("&")
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut result = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => result.push(byte.into()),
-            _ => result.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    result
 }
 
 #[cfg(test)]
