@@ -17,9 +17,9 @@ use x509_cert::der::Decode;
 
 use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::error::{ClusterError, Endpoint, Reason};
+use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::retry::{CallPolicy, RetryObserver, bounded};
-use super::http_client;
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
 
