@@ -5,10 +5,12 @@ pub mod args;
 pub mod complete;
 mod follow;
 mod inventory;
+pub mod list;
 pub mod manifest_file;
 pub mod read_source;
 mod request;
 pub mod run_in_process;
+pub mod saved_plan;
 mod session;
 pub mod watch;
 

@@ -5,9 +5,8 @@ use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::inspect::listing::{Listing, Row, item};
 use flux_operator::k8s::ObjectId;
 
+use crate::common::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::common::read_source::{FromArgs, Source};
-use crate::get::instance::without_managed_fields;
-use crate::get::{Show, place, show};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell, suggest};
 
@@ -62,7 +61,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = if args.all_namespaces { None } else { source.namespace("default") };
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: vec![EVENT],
@@ -73,7 +72,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 None => format!("no events of Flux objects{}", place(namespace.as_deref())),
             },
         };
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let mut filter = Filter { types: args.types.clone(), ..Filter::default() };
             if let Some(kind) = &kind {
                 match name {

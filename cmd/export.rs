@@ -1,11 +1,12 @@
 //! `export`: objects as they would be written by hand.
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use flux_operator::format::yaml;
 use flux_operator::request::bare;
 use kube::core::DynamicObject;
 use serde_json::json;
 
+use crate::common::args::ObjectFormat;
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
@@ -29,28 +30,15 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Yaml,
-    Json,
-}
-
-#[derive(clap::Args, Clone, Debug)]
-pub struct FormatArgs {
-    /// Format of the output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Yaml)]
-    pub output: Format,
-}
-
-fn print(shell: &Shell, objects: Vec<DynamicObject>, format: Format) -> Result<Exit, CliError> {
+fn print(shell: &Shell, objects: Vec<DynamicObject>, format: ObjectFormat) -> Result<Exit, CliError> {
     let mut bare: Vec<_> = objects.into_iter().map(bare).collect();
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(e);
     let text = match (format, bare.len()) {
-        (Format::Yaml, 1) => {
+        (ObjectFormat::Yaml, 1) => {
             yaml::to_string(bare.first().unwrap_or(&serde_json::Value::Null)).map_err(|e| failed(&e))?
         }
-        (Format::Yaml, _) => yaml::document_stream(&bare).map_err(|e| failed(&e))?,
-        (Format::Json, count) => {
+        (ObjectFormat::Yaml, _) => yaml::document_stream(&bare).map_err(|e| failed(&e))?,
+        (ObjectFormat::Json, count) => {
             let value = match bare.pop() {
                 Some(only) if count == 1 => only,
                 last => {

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     });
     let (cli, words) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return shell::usage::report(error, &arguments, structured).into(),
+        Err(error) => return shell::usage::report(error, &arguments, structured, Cli::command).into(),
     };
     let shell = Shell::new(&cli.global, structured, words);
     match dispatch(cli, &shell) {

@@ -5,7 +5,6 @@ use clap::Subcommand;
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
-pub mod saved;
 mod view;
 
 /// Show what an apply would change

@@ -7,8 +7,8 @@ use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
 use flux_operator::inspect::resources::FluxObject;
 
+use crate::common::list::{ListRequest, place, show_list};
 use crate::common::read_source::{FromArgs, Source};
-use crate::get::{Show, place, show};
 use crate::shell::cluster::cli_error;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -38,7 +38,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = shell.global().namespace.clone().filter(|_| !args.all_namespaces);
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: false,
             kinds: vec![],
@@ -46,7 +46,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: false,
             nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
         };
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let rows = match &source {
                 Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
                 Source::Cluster(cluster, _) => {

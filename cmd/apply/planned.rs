@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::instance::Args;
 use crate::common::run_in_process;
 use crate::common::run_in_process::{Listener, called, conclude, refuse_beside_operator};
+use crate::common::saved_plan::SavedPlan;
 use crate::common::{Session, Target, instance_kind};
-use crate::plan::saved::SavedPlan;
 use crate::shell::{CliError, Exit, Shell};
 
 pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {

@@ -148,6 +148,21 @@ pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
         .hint(format!("{verb} the object that produces the artifact, an ArtifactGenerator for example")))
 }
 
+/// How an object is printed that somebody may write to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectFormat {
+    Yaml,
+    Json,
+}
+
+/// The flag for it.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ObjectFormatArgs {
+    /// Format of the output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
+    pub output: ObjectFormat,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

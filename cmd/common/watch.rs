@@ -13,8 +13,8 @@ use kube::Api;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
 
+use crate::common::list::ListRequest;
 use crate::common::read_source::{Source, within};
-use crate::get::Show;
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -68,7 +68,7 @@ impl Changes {
 }
 
 /// Shows a list for as long as the command runs.
-pub async fn list<F>(shell: &Shell, source: &Source, show: &Show<'_>, mut list: F) -> Result<Exit, CliError>
+pub async fn list<F>(shell: &Shell, source: &Source, show: &ListRequest<'_>, mut list: F) -> Result<Exit, CliError>
 where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {

@@ -9,8 +9,8 @@ use flux_operator::api::{
 };
 use flux_operator::format::yaml;
 
+use crate::common::args::{ObjectFormat, ObjectFormatArgs};
 use crate::common::manifest_file::manifest_error;
-use crate::export::{Format, FormatArgs};
 use crate::shell::{CliError, Exit, Shell};
 
 const DISTRIBUTION: &str = "Distribution options";
@@ -130,7 +130,7 @@ pub struct Args {
     pub sync_name: Option<String>,
 
     #[command(flatten)]
-    pub format: FormatArgs,
+    pub format: ObjectFormatArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -140,8 +140,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     manifest::validate(&instance).map_err(|error| manifest_error(&error, "cannot create the FluxInstance"))?;
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the FluxInstance").caused_by(e);
     let text = match args.format.output {
-        Format::Yaml => yaml::to_string(&instance).map_err(|e| failed(&e))?,
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&instance).map_err(|e| failed(&e))?),
+        ObjectFormat::Yaml => yaml::to_string(&instance).map_err(|e| failed(&e))?,
+        ObjectFormat::Json => format!("{}\n", serde_json::to_string_pretty(&instance).map_err(|e| failed(&e))?),
     };
     shell.print(&text)?;
     Ok(Exit::Done)

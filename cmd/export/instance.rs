@@ -1,7 +1,8 @@
 //! `export instance`: a FluxInstance as it would be written by hand.
 
-use super::{FormatArgs, print};
+use super::print;
 use crate::common::Session;
+use crate::common::args::ObjectFormatArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print a FluxInstance without what the cluster added
@@ -18,7 +19,7 @@ pub struct Args {
     #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
-    pub format: FormatArgs,
+    pub format: ObjectFormatArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -4,7 +4,7 @@ use flux_operator::format::yaml;
 use flux_operator::inspect::report::report;
 use flux_operator::inspect::version::operator_version;
 
-use super::{Format, FormatArgs};
+use crate::common::args::{ObjectFormat, ObjectFormatArgs};
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -22,7 +22,7 @@ pub struct Args {
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
-    pub format: FormatArgs,
+    pub format: ObjectFormatArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -42,10 +42,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.warn(&format!("the report is incomplete: {}", refusal.reason));
         }
         let text = match args.format.output {
-            Format::Yaml => {
+            ObjectFormat::Yaml => {
                 yaml::to_string(&viewed.value).map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?
             }
-            Format::Json => {
+            ObjectFormat::Json => {
                 let text = serde_json::to_string_pretty(&viewed.value)
                     .map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?;
                 format!("{text}\n")

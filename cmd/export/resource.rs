@@ -2,8 +2,9 @@
 
 use futures::future::try_join_all;
 
-use super::{FormatArgs, print};
+use super::print;
 use crate::common::Session;
+use crate::common::args::ObjectFormatArgs;
 use crate::common::args::ResourceArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -20,7 +21,7 @@ pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
     #[command(flatten)]
-    pub format: FormatArgs,
+    pub format: ObjectFormatArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

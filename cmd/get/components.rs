@@ -12,7 +12,7 @@ use flux_operator::inspect::listing::listing;
 use flux_operator::inspect::{components, object};
 use serde_json::Value;
 
-use super::{Show, place, show};
+use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell, suggest};
@@ -42,11 +42,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let selector = super::selector(args.scope.selector.as_deref())?;
+    let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let namespace = (!args.scope.all_namespaces).then(|| source.instance_namespace());
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: vec![DEPLOYMENT, POD],
@@ -55,7 +55,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             nothing: format!("no Flux controllers found{}", place(namespace.as_deref())),
         };
         let usual = Usual::default();
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let viewed = source
                 .view(shell, |snapshot| {
                     let instances = snapshot.list(&instance_type(), namespace.as_deref());

@@ -3,7 +3,7 @@
 use flux_operator::inspect::instance::history;
 use flux_operator::inspect::listing::listing;
 
-use super::{Show, show};
+use crate::common::list::{ListRequest, show_list};
 use crate::common::read_source::{FromArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -36,7 +36,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: vec![instance_type()],
@@ -44,7 +44,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: false,
             nothing: format!("fluxinstance/{namespace}/{} has no history yet", args.name),
         };
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
             Ok(listing(&history(&instance)))
         })

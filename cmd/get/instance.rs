@@ -6,7 +6,7 @@ use flux_operator::inspect::listing::{Item, Listing, Row, item};
 use flux_operator::inspect::object;
 use serde_json::Value;
 
-use super::{Show, place, show};
+use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -36,7 +36,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let selector = super::selector(args.scope.selector.as_deref())?;
+    let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let kind = instance_type();
@@ -45,7 +45,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             (Source::Dump(_, flag), false) => flag.clone(),
             (Source::Cluster(..), false) => Some(source.instance_namespace()),
         };
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: vec![kind.clone()],
@@ -53,7 +53,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: args.names.len() == 1 && !args.scope.all_namespaces,
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let mut objects = Vec::new();
             if args.names.is_empty() {
                 let viewed = source
@@ -111,14 +111,6 @@ fn row(object: Value) -> Item {
     item.labels = labels(&object);
     item.value = without_managed_fields(object);
     item
-}
-
-/// An object as kubectl prints it.
-pub fn without_managed_fields(mut object: Value) -> Value {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.shift_remove("managedFields");
-    }
-    object
 }
 
 /// Names the namespaces that have an instance when the one looked at has none.

@@ -7,7 +7,7 @@ use flux_operator::inspect::listing::listing;
 use flux_operator::inspect::{inventory, object};
 use serde_json::Value;
 
-use super::{Show, show};
+use crate::common::list::{ListRequest, show_list};
 use crate::common::read_source::{FromArgs, Source, instance_type};
 use crate::render::table::short_revision;
 use crate::shell::output::OutputArgs;
@@ -42,7 +42,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: vec![instance_type(), flux_operator::api::kinds::DEPLOYMENT],
@@ -50,7 +50,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: false,
             nothing: format!("the inventory of fluxinstance/{namespace}/{} is empty", args.name),
         };
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
             let desired = desired(&instance);
             if let Err(why) = &desired {

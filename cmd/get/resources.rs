@@ -10,9 +10,9 @@ use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::inspect::selector::Selector;
 use serde_json::Value;
 
-use super::instance::{api_missing, without_managed_fields};
-use super::{Show, place, show};
+use super::instance::api_missing;
 use crate::common::args::kind as parse_kind;
+use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{ScopeArgs, Source, within};
 use crate::shell::cluster::cli_error;
 use crate::shell::output::{ListPrinter, OutputArgs};
@@ -96,7 +96,7 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = wanted(args)?;
-    let selector = super::selector(args.scope.selector.as_deref())?;
+    let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
@@ -104,7 +104,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             true => wanted.kinds.clone(),
             false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
         };
-        let options = Show {
+        let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: kinds.iter().map(|k| k.resource_type()).collect(),
@@ -118,7 +118,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
             return within(shell, stream(shell, &source, cluster, &wanted.kinds, &scope, &options)).await?;
         }
-        show(shell, &source, options, async || {
+        show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
                 all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args).await?
             } else {
@@ -200,7 +200,7 @@ async fn stream(
     cluster: &flux_operator::cluster::Cluster,
     kinds: &[&'static FluxKind],
     scope: &Scope,
-    options: &Show<'_>,
+    options: &ListRequest<'_>,
 ) -> Result<Exit, CliError> {
     let empty = || Listing { kind: "List", columns: ResourceRow::COLUMNS.to_vec(), items: vec![] };
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());

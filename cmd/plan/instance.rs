@@ -8,10 +8,11 @@ use flux_operator::reconcile::Plan;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{saved::SavedPlan, view};
+use super::view;
 use crate::common::manifest_file::read_written_instance;
 use crate::common::run_in_process;
 use crate::common::run_in_process::{DistributionArgs, InProcessArgs};
+use crate::common::saved_plan::SavedPlan;
 use crate::common::{Session, Target, instance_kind, suspended};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};

@@ -5,19 +5,18 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::Command;
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-
-use crate::cli::Cli;
 
 use super::{CliError, Exit, environment};
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
-pub fn report(error: clap::Error, arguments: &[OsString], structured: bool) -> u8 {
+///
+/// `commands` makes the whole command tree.
+pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, commands: fn() -> clap::Command) -> u8 {
     if let Some(code) = plugin(&error, arguments) {
         return code;
     }
-    let error = with_folded_usage(arguments).unwrap_or(error);
+    let error = with_folded_usage(arguments, commands).unwrap_or(error);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -30,7 +29,7 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool) -> u
 
 /// clap folds help texts at 80 columns but not usage lines, so those of the commands with many required flags are
 /// written out. Done only when there is something to print: it walks the whole command tree.
-fn with_folded_usage(arguments: &[OsString]) -> Option<clap::Error> {
+fn with_folded_usage(arguments: &[OsString], commands: fn() -> clap::Command) -> Option<clap::Error> {
     fn fold(mut command: clap::Command) -> clap::Command {
         let usage = command.render_usage().to_string();
         if usage.lines().any(|line| line.len() > 80) {
@@ -38,7 +37,7 @@ fn with_folded_usage(arguments: &[OsString]) -> Option<clap::Error> {
         }
         command.mut_subcommands(fold)
     }
-    let mut command = Cli::command();
+    let mut command = commands();
     command.build();
     fold(command).try_get_matches_from(arguments).err()
 }

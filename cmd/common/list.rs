@@ -1,0 +1,62 @@
+//! A list as every verb that has one shows it: once, or again with `--watch`.
+
+use flux_operator::api::kinds::ResourceType;
+use flux_operator::inspect::listing::Listing;
+use flux_operator::inspect::selector::Selector;
+use serde_json::Value;
+
+use super::read_source::{Source, within};
+use crate::shell::output::{OutputArgs, print_list};
+use crate::shell::{CliError, Exit, Shell};
+
+/// Reads a label selector of the command line.
+pub fn selector(text: Option<&str>) -> Result<Option<Selector>, CliError> {
+    text.map(Selector::parse).transpose().map_err(|e| CliError::usage("cannot read the label selector").caused_by(&e))
+}
+
+/// Says where a list looked: `in namespace apps`, or nothing for all.
+pub fn place(namespace: Option<&str>) -> String {
+    namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default()
+}
+
+/// How a list is shown.
+pub struct ListRequest<'a> {
+    pub output: &'a OutputArgs,
+    pub watch: bool,
+    /// Kinds whose changes make a watched list anew.
+    pub kinds: Vec<ResourceType>,
+    /// `None` shows the namespace of every row.
+    pub namespace: Option<String>,
+    /// One object was asked for by name, which JSON and YAML print without a list around it.
+    pub single: bool,
+    /// Said on stderr when the list is empty.
+    pub nothing: String,
+}
+
+/// Makes a list and prints it: once, or with `--watch` whenever something changes.
+pub async fn show_list<F>(
+    shell: &Shell,
+    source: &Source,
+    request: ListRequest<'_>,
+    mut list: F,
+) -> Result<Exit, CliError>
+where
+    F: AsyncFnMut() -> Result<Listing, CliError>,
+{
+    if request.watch {
+        return super::watch::list(shell, source, &request, list).await;
+    }
+    let listing = within(shell, list()).await??;
+    if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
+        shell.status(&request.nothing);
+    }
+    Ok(Exit::Done)
+}
+
+/// An object as kubectl prints it.
+pub fn without_managed_fields(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+    }
+    object
+}
