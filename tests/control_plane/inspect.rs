@@ -7,5 +7,5 @@ mod world;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), reads::tests()].concat()
+    [why::tests(), reads::tests()].concat().into_iter().map(ClusterTest::that_installs).collect()
 }

@@ -21,11 +21,13 @@ mod world;
 
 use std::process::ExitCode;
 
+use support::ClusterTest;
 use support::flux::Controller;
 
 fn main() -> ExitCode {
+    let installing = [ssh::tests(), sync::tests()].concat().into_iter().map(ClusterTest::that_installs).collect();
     support::run_flux_tests(
-        [harness::tests(), reads::tests(), requests::tests(), ssh::tests(), sync::tests()].concat(),
+        [harness::tests(), reads::tests(), requests::tests(), installing].concat(),
         &[Controller::Source, Controller::Kustomize],
     )
 }

@@ -8,15 +8,11 @@ use flux_operator::distribution::{Component, Distribution, FluxVersion, Variant}
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::needs;
+
 /// The folder with unpacked release manifests, `flux/VERSION/*.yaml`.
 fn data_dir() -> Option<PathBuf> {
-    let dir = std::env::var_os("FLUX_DATA_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    if dir.join("flux").is_dir() {
-        return Some(dir);
-    }
-    eprintln!("skipped: no release manifests in {} (set FLUX_DATA_DIR)", dir.join("flux").display());
-    None
+    needs::folder("FLUX_DATA_DIR", "../shared/data", "the manifests of Flux releases")
 }
 
 /// All objects of a version by the file they belong to.

@@ -1,8 +1,7 @@
 //! An independent judge for the patch engine: `kubectl kustomize` gets the same random objects and patches.
 //!
 //! Results are equal, or the difference is one of the decisions listed in the documentation of `flux_operator::kustomize`; the
-//! generators stay out of those, and unit tests pin them. Many cases share one run of kubectl. Where kubectl is not installed
-//! the tests say so and pass.
+//! generators stay out of those, and unit tests pin them. Many cases share one run of kubectl.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,21 +17,14 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
+use crate::needs::has_kubectl;
+
 /// Cases per comparison.
 const CASES: usize = 240;
 /// Cases per run of kubectl: it compares every patch with every object, so many small runs beat one large one.
 const BATCH: usize = 40;
 /// Cases that fail are asked one by one, so only a few of them.
 const REFUSED_CASES: usize = 25;
-
-fn has_kubectl() -> bool {
-    let found =
-        Command::new("kubectl").args(["kustomize", "--help"]).output().is_ok_and(|output| output.status.success());
-    if !found {
-        println!("skipped: kubectl is not installed, so there is no judge");
-    }
-    found
-}
 
 /// What kustomize makes of a folder, by object name.
 fn judge(folder: &Path) -> Result<BTreeMap<String, Value>, String> {

@@ -8,8 +8,10 @@
     reason = "a failed test panics"
 )]
 
+mod architecture;
 mod cli;
 mod distribution;
 mod kustomize_judge;
 mod manifests;
+mod needs;
 mod parsers;

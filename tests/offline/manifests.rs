@@ -9,6 +9,8 @@ use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
+use crate::needs;
+
 fn read(text: &str) -> Result<FluxInstance, ManifestError> {
     manifest::read(text, &NamespaceChoice::default()).map(|manifest| manifest.instance)
 }
@@ -55,13 +57,7 @@ fn the_default_example_builds_the_32_objects_of_the_default_instance() {
 
 /// The folder with the API's documentation, which is not part of this repository.
 fn documentation() -> Option<PathBuf> {
-    let folder = std::env::var_os("FLUX_API_DOCS_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/spec/api"), PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: {} is not there; set FLUX_API_DOCS_DIR to the folder with the documents", folder.display());
-    None
+    needs::folder("FLUX_API_DOCS_DIR", "../shared/spec/api", "the documents of the API")
 }
 
 /// The fenced blocks of a Markdown document that are marked as YAML, with the line each starts in.

@@ -28,6 +28,10 @@ const TOKEN_ISSUER: &str = "https://kubernetes.default.svc";
 
 /// How long any one server may take to answer; ten times what was measured on two busy cores.
 const START_DEADLINE: Duration = Duration::from_secs(60);
+const START_TRIES: usize = 4;
+
+/// How a server is told that ended before it answered.
+const ENDED_EARLY: &str = "ended before it answered";
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -65,6 +69,7 @@ pub struct ControlPlane {
     token_key: TokenKey,
     url: String,
     folder: OwnedFolder,
+    _ports: FreePorts<5>,
 }
 
 /// The running servers, and how to start each again.
@@ -74,7 +79,7 @@ struct Servers {
     folder: PathBuf,
 }
 
-/// Free ports for one start.
+/// The ports of one control plane.
 struct Ports {
     etcd: u16,
     etcd_peer: u16,
@@ -99,20 +104,25 @@ impl ControlPlane {
     pub async fn start_with(options: Options, progress: impl Fn(&str)) -> Fallible<ControlPlane> {
         // A second installation is refused, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut tries = 0;
+        let mut reasons = Vec::new();
         loop {
-            tries += 1;
-            match ControlPlane::try_start(options.clone(), &progress).await {
-                // A port found free may be taken before the server binds it.
-                Err(error) if tries < 4 && error.to_string().contains("address already in use") => continue,
-                outcome => return outcome,
+            let error = match ControlPlane::try_start(options.clone(), &progress).await {
+                Ok(control_plane) => return Ok(control_plane),
+                Err(error) => error.to_string(),
+            };
+            // Another program may take a port that was free a moment ago; what cannot be built or found stays so.
+            let may_pass = error.contains(ENDED_EARLY) || error.contains("address already in use");
+            reasons.push(format!("start {}: {error}", reasons.len() + 1));
+            if !may_pass || reasons.len() == START_TRIES {
+                return Err(reasons.join("\n").into());
             }
         }
     }
 
     async fn try_start(options: Options, progress: &impl Fn(&str)) -> Fallible<ControlPlane> {
         let folder = OwnedFolder::new("flux-operator-control-plane-")?;
-        let ports = Ports::find()?;
+        let free = FreePorts::find()?;
+        let ports = Ports::of(&free);
         let url = format!("https://127.0.0.1:{}", ports.api_server);
         let authority = Authority::new("test-cluster-authority")?;
         let token_key = TokenKey::new()?;
@@ -163,7 +173,7 @@ impl ControlPlane {
             servers.answers(Component::Scheduler, ports.scheduler).await?;
             wait_for_service_account(&client, "default").await?;
         }
-        Ok(ControlPlane { kubelet, audit, client, servers, options, authority, token_key, url, folder })
+        Ok(ControlPlane { kubelet, audit, client, servers, options, authority, token_key, url, folder, _ports: free })
     }
 
     /// Where the API server listens: `https://127.0.0.1:PORT`.
@@ -384,7 +394,7 @@ impl Servers {
         .await;
         match outcome {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.failure(component, format!("{} ended", component.as_str()).into())),
+            Ok(false) => Err(self.failure(component, format!("{} {ENDED_EARLY}", component.as_str()).into())),
             Err(error) => Err(self.failure(component, error)),
         }
     }
@@ -402,23 +412,42 @@ impl Servers {
 }
 
 impl Ports {
-    fn find() -> Fallible<Ports> {
-        let [etcd, etcd_peer, api_server, controller_manager, scheduler] = free_ports()?;
-        Ok(Ports { etcd, etcd_peer, api_server, controller_manager, scheduler })
+    fn of(free: &FreePorts<5>) -> Ports {
+        let [etcd, etcd_peer, api_server, controller_manager, scheduler] = free.ports;
+        Ports { etcd, etcd_peer, api_server, controller_manager, scheduler }
     }
 }
 
-/// Returns ports of 127.0.0.1 that nobody listens on, below the range that the kernel hands to outgoing
-/// connections, so that none of those takes one before its server does.
-pub fn free_ports<const N: usize>() -> Fallible<[u16; N]> {
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    let first = 12_000 + u16::try_from(random % 20_000)?;
-    let mut free = (first..first + 700).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    let mut ports = [0; N];
-    for port in &mut ports {
-        *port = free.next().ok_or("no free port on 127.0.0.1")?;
+/// Ports of 127.0.0.1 for servers, below the range that the kernel hands to outgoing connections, so that none of those
+/// takes one before its server does.
+///
+/// No two of these share a port, whatever process they are in: each listens on the first port of a block and hands out
+/// others of that block, also while a server is down. A server that found another's etcd would work, on the wrong data.
+pub struct FreePorts<const N: usize> {
+    pub ports: [u16; N],
+    _block: TcpListener,
+}
+
+impl<const N: usize> FreePorts<N> {
+    const BLOCK: u16 = 16;
+
+    /// # Errors
+    /// When nothing is free.
+    pub fn find() -> Fallible<Self> {
+        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        let first = u16::try_from(random % 1_200)?;
+        // 1,200 blocks from port 12,000 on.
+        for block in (0..1_200).map(|step| 12_000 + (first + step) % 1_200 * Self::BLOCK) {
+            let Ok(listener) = TcpListener::bind(("127.0.0.1", block)) else { continue };
+            let mut free =
+                (block + 1..block + Self::BLOCK).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+            let ports: Vec<u16> = free.by_ref().take(N).collect();
+            if let Ok(ports) = <[u16; N]>::try_from(ports) {
+                return Ok(FreePorts { ports, _block: listener });
+            }
+        }
+        Err("no free ports on 127.0.0.1".into())
     }
-    Ok(ports)
 }
 
 /// Returns a rule for [`ControlPlane::user`]: `verbs` on `resources` of one API group (`""` is the core group).

@@ -22,7 +22,7 @@ use serde_json::json;
 pub use git_server::{GitRepository, GitServer};
 pub use ssh_server::{SshKey, SshServer};
 
-use super::control_plane::{ControlPlane, free_ports};
+use super::control_plane::{ControlPlane, FreePorts};
 use super::go_program::{GoProgram, go_is_installed};
 use super::server_process::ServerProcess;
 use super::{Fallible, eventually};
@@ -75,7 +75,7 @@ pub fn unavailable_because() -> Option<String> {
 
 /// The running controllers; they end when this is dropped, or with the process.
 pub struct FluxControllers {
-    running: Mutex<BTreeMap<Controller, ServerProcess>>,
+    running: Mutex<BTreeMap<Controller, (ServerProcess, FreePorts<4>)>>,
     programs: PathBuf,
     kubeconfig: PathBuf,
     folder: PathBuf,
@@ -120,13 +120,13 @@ impl FluxControllers {
 
     /// Stops the clock of one controller: it holds what it holds and acts on nothing.
     pub fn freeze(&self, controller: Controller) {
-        if let Some(process) = self.running().get(&controller) {
+        if let Some((process, _)) = self.running().get(&controller) {
             process.freeze();
         }
     }
 
     pub fn thaw(&self, controller: Controller) {
-        if let Some(process) = self.running().get(&controller) {
+        if let Some((process, _)) = self.running().get(&controller) {
             process.thaw();
         }
     }
@@ -134,11 +134,11 @@ impl FluxControllers {
     /// Returns the last `count` lines of every controller's log, under its name.
     pub fn last_log_lines(&self, count: usize) -> String {
         let running = self.running();
-        let logs = running.values().map(|p| format!("--- {}\n{}", p.name(), p.last_log_lines(count)));
+        let logs = running.values().map(|(p, _)| format!("--- {}\n{}", p.name(), p.last_log_lines(count)));
         logs.collect::<Vec<_>>().join("\n")
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<Controller, ServerProcess>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Controller, (ServerProcess, FreePorts<4>)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,8 @@ impl FluxControllers {
         let folder = self.folder.join(name);
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary)?;
-        let [metrics, health, first, second] = free_ports()?;
+        let free = FreePorts::find()?;
+        let [metrics, health, first, second] = free.ports;
         let mut arguments = vec![
             // Outside a cluster a controller does not know where its lease would be.
             "--enable-leader-election=false".to_owned(),
@@ -183,14 +184,14 @@ impl FluxControllers {
         ]);
         let program = self.programs.join(name);
         let process = ServerProcess::start(name, &program, &arguments, &environment, &self.folder)?;
-        self.running().insert(controller, process);
+        self.running().insert(controller, (process, free));
         Ok(health)
     }
 
     async fn wait_until_ready(&self, controller: Controller, port: u16) -> Fallible<()> {
         let what = format!("{} to be ready", controller.as_str());
         let ready = eventually(&what, Duration::from_secs(60), || async {
-            let alive = self.running().get_mut(&controller).is_some_and(ServerProcess::is_running);
+            let alive = self.running().get_mut(&controller).is_some_and(|(process, _)| process.is_running());
             if alive { answers_ok(port).await.then_some(true) } else { Some(false) }
         });
         let failure = match ready.await {
@@ -198,7 +199,7 @@ impl FluxControllers {
             Ok(false) => format!("{} ended", controller.as_str()),
             Err(error) => error.to_string(),
         };
-        let log = self.running().get(&controller).map(|p| p.last_log_lines(20)).unwrap_or_default();
+        let log = self.running().get(&controller).map(|(p, _)| p.last_log_lines(20)).unwrap_or_default();
         Err(format!("{failure}\n{log}").into())
     }
 }

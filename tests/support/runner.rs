@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use kube::Client;
-use kube::api::DynamicObject;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
@@ -44,9 +44,18 @@ pub struct ClusterTest {
     pub run: fn(TestCluster) -> TestFuture,
     /// Why this test cannot run here though others of its binary can, or `None`; see [`ClusterTest::where_possible`].
     pub unavailable_because: fn() -> Option<String>,
+    /// It installs an instance; see [`ClusterTest::that_installs`].
+    pub installs: bool,
 }
 
 impl ClusterTest {
+    /// The same test, in turn with the others that install an instance, on a control plane that only they use.
+    ///
+    /// A cluster has one instance: a second one is refused, or takes the definitions of the first.
+    pub fn that_installs(self) -> ClusterTest {
+        ClusterTest { installs: true, ..self }
+    }
+
     /// The same test, ignored (under `CI=true`: failed) where something that only it needs is missing.
     pub fn where_possible(self, unavailable_because: fn() -> Option<String>) -> ClusterTest {
         ClusterTest { unavailable_because, ..self }
@@ -61,6 +70,7 @@ macro_rules! cluster_tests {
             name: concat!(module_path!(), "::", stringify!($test)),
             run: |cluster| Box::pin($test(cluster)),
             unavailable_because: || None,
+            installs: false,
         }),*]
     };
 }
@@ -69,6 +79,32 @@ macro_rules! cluster_tests {
 struct Environment {
     flux: Option<FluxControllers>,
     control_plane: ControlPlane,
+    /// Whose turn it is to have an instance.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Environment {
+    /// Removes the instances that earlier tests left; what they installed belongs to nobody then.
+    async fn remove_instances(&self) -> super::Fallible<()> {
+        let instances = ApiResource::from_gvk(&GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", "FluxInstance"));
+        let client = self.control_plane.client();
+        let left = match Api::<DynamicObject>::all_with(client.clone(), &instances).list(&ListParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            list => list?,
+        };
+        for instance in left {
+            let namespace = instance.namespace().unwrap_or_default();
+            let api = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &instances);
+            let without_finalizers = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            api.patch(&instance.name_any(), &PatchParams::default(), &without_finalizers).await?;
+            // One that was being deleted is gone with its last finalizer.
+            match api.delete(&instance.name_any(), &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                deleted => _ = deleted?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a test gets: the binary's shared control plane, and in it a namespace and an admin of its own.
@@ -200,7 +236,7 @@ pub fn run(
         .enable_all()
         .build()
         .expect("a tokio runtime starts");
-    let shared = Arc::new(Shared { controllers, environment: OnceCell::new() });
+    let shared = Arc::new(Shared { controllers, everyone: OnceCell::new(), installers: OnceCell::new() });
 
     let trials = tests.into_iter().map(|test| trial(test, reason.clone(), runtime.handle().clone(), shared.clone()));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -215,16 +251,21 @@ pub fn run(
     conclusion.exit_code()
 }
 
-/// The environment of this binary, or why it did not start.
+/// An environment that starts with the first test that needs it, or why it did not start.
+type Started = OnceCell<Result<Arc<Environment>, String>>;
+
+/// The environments of this binary: of the tests that install an instance, and of the others.
 struct Shared {
     controllers: &'static [Controller],
-    environment: OnceCell<Result<Arc<Environment>, String>>,
+    everyone: Started,
+    installers: Started,
 }
 
 impl Shared {
-    async fn environment(&self) -> Result<Arc<Environment>, String> {
+    async fn environment(&self, test: &ClusterTest) -> Result<Arc<Environment>, String> {
         let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
-        self.environment.get_or_init(start).await.clone()
+        let environment = if test.installs { &self.installers } else { &self.everyone };
+        environment.get_or_init(start).await.clone()
     }
 
     async fn start(&self) -> super::Fallible<Environment> {
@@ -233,7 +274,7 @@ impl Shared {
             [] => None,
             some => Some(FluxControllers::start(&control_plane, some).await?),
         };
-        Ok(Environment { flux, control_plane })
+        Ok(Environment { flux, control_plane, turn: tokio::sync::Mutex::new(()) })
     }
 }
 
@@ -250,7 +291,12 @@ fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc
 }
 
 async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), Failed> {
-    let environment = shared.environment().await?;
+    let environment = shared.environment(&test).await?;
+    // Waiting for a turn is not part of the test, so it comes before its deadline.
+    let _turn = if test.installs { Some(environment.turn.lock().await) } else { None };
+    if test.installs {
+        environment.remove_instances().await.map_err(|error| error.to_string())?;
+    }
     let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();
     let body = AssertUnwindSafe((test.run)(cluster)).catch_unwind();

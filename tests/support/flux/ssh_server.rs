@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
-use crate::support::control_plane::free_ports;
+use crate::support::control_plane::FreePorts;
 use crate::support::server_process::ServerProcess;
 use crate::support::{Fallible, eventually};
 
@@ -23,6 +23,7 @@ pub struct SshServer {
     port: u16,
     folder: PathBuf,
     _process: ServerProcess,
+    _ports: FreePorts<1>,
 }
 
 impl SshServer {
@@ -39,7 +40,8 @@ impl SshServer {
     /// # Errors
     /// When it does not greet, with what it wrote last.
     pub async fn start(folder: &Path) -> Fallible<SshServer> {
-        let [port] = free_ports()?;
+        let free = FreePorts::find()?;
+        let [port] = free.ports;
         let folder = folder.join(format!("ssh-{port}"));
         fs::create_dir_all(&folder)?;
         let host_key = generate_key(&folder.join("host"))?.file;
@@ -64,7 +66,7 @@ impl SshServer {
         if let Err(error) = greeted {
             return Err(format!("{error}\n{}", process.last_log_lines(10)).into());
         }
-        Ok(SshServer { port, folder, _process: process })
+        Ok(SshServer { port, folder, _process: process, _ports: free })
     }
 
     /// The address of a repository.

@@ -1,0 +1,254 @@
+//! The floors of the house, as `docs/architecture.md` draws them: nothing climbs, and every room keeps to its trade.
+//!
+//! Read from the `use` lines and paths of the sources. What the tables below do not allow fails, and so does an exception
+//! that is no longer needed: the lists can only shrink.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// The rooms of the library, lowest floor first. A room uses its own floor's rooms as little as a higher floor's.
+const FLOORS: &[&[&str]] = &[
+    &["k8s", "format"],
+    &["api"],
+    &["distribution", "kustomize", "secrets"],
+    &["build"],
+    &["cluster", "oci"],
+    &["request", "reconcile", "inspect"],
+    &["controller", "fleet"],
+];
+
+/// The floors of the program; a verb stands on `VERBS` and uses no other verb.
+const PROGRAM_FLOORS: &[&[&str]] =
+    &[&["shell"], &["render"], &["common"], &[VERBS], &["cli"], &["completion", "generate"]];
+const VERBS: &str = "a verb";
+
+/// Uses that climb or go sideways: room, room it uses, why.
+const CLIMBS: &[(&str, &str, &str)] = &[];
+const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[];
+
+/// Where the Kubernetes client may be named: a file or folder, and why.
+const KUBE: &[(&str, &str)] = &[("src/cluster", "the only room with a client")];
+
+/// What the library does not do: the environment, the terminal and the end of the process are the program's.
+const NOT_IN_THE_LIBRARY: &[&str] = &[
+    "std::env::",
+    "std::process::exit",
+    "std::process::abort",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::io::stderr",
+    "io::stdin(",
+    "io::stdout(",
+    "io::stderr(",
+];
+
+/// Rooms whose texts hold flags of other programs: the arguments of Flux's controllers.
+const FLAGS_OF_CONTROLLERS: &[&str] = &["src/build", "src/distribution"];
+
+struct Source {
+    /// From the root of the package.
+    path: String,
+    /// Without comments and without the unit tests at its end.
+    code: String,
+}
+
+impl Source {
+    /// The room of a file: `src/api/crd.rs` and `src/api.rs` are `api`.
+    fn room(&self) -> &str {
+        self.path.split(['/', '.']).nth(1).unwrap_or_default()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
+    }
+
+    /// What a `crate::` path names first.
+    fn rooms_used(&self) -> BTreeSet<String> {
+        let path = Regex::new(r"\bcrate::(?:([a-z_0-9]+)|\{([^}]*)\})").expect("a pattern");
+        let one = |text: &str| text.trim().split("::").next().unwrap_or_default().to_string();
+        path.captures_iter(&self.code)
+            .flat_map(|found| match (found.get(1), found.get(2)) {
+                (Some(name), _) => vec![one(name.as_str())],
+                (_, Some(names)) => names.as_str().split(',').map(one).filter(|name| !name.is_empty()).collect(),
+                _ => Vec::new(),
+            })
+            .collect()
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of the sources").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files_below(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The sources below a folder; files of unit tests are none.
+fn sources(folder: &str) -> Vec<Source> {
+    let mut files = Vec::new();
+    files_below(&root().join(folder), &mut files);
+    files.sort();
+    files.retain(|file| !file.ends_with("tests.rs"));
+    assert!(files.len() > 50, "{folder} has only {} sources", files.len());
+    files.into_iter().map(|file| read_source(&file)).collect()
+}
+
+fn read_source(file: &Path) -> Source {
+    let text = fs::read_to_string(file).expect("UTF-8");
+    let mut code = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        // Unit tests stand at the end of a file, and a test may use what its room may not.
+        let is_test = line == "#[cfg(test)]" && lines.peek().is_some_and(|next| next.ends_with('{'));
+        if is_test {
+            break;
+        }
+        let is_comment = line.trim_start().starts_with("//");
+        code.push_str(if is_comment { "" } else { line });
+        code.push('\n');
+    }
+    let path = file.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+    Source { path, code }
+}
+
+/// Fails with the lines that break a rule.
+fn assert_none(rule: &str, found: &[String]) {
+    assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
+}
+
+/// Checks the uses between rooms against floors and exceptions.
+fn check_floors(
+    sources: &[Source],
+    floor_of: impl Fn(&str) -> Option<usize>,
+    room_of: impl Fn(&Source) -> Option<String>,
+    climbs: &[(&str, &str, &str)],
+) {
+    let mut uses: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    for source in sources {
+        let Some(room) = room_of(source) else { continue };
+        for used in source.rooms_used().into_iter().filter(|used| *used != room) {
+            uses.entry((room.clone(), used)).or_default().push(&source.path);
+        }
+    }
+    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
+    for ((room, used), files) in &uses {
+        // An item of `lib.rs` or `main.rs` itself is no room.
+        let (Some(from), Some(to)) = (floor_of(room), floor_of(used)) else {
+            wrong.push(format!("{room} or {used} stands on no floor ({})", files.join(", ")));
+            continue;
+        };
+        if climbs.iter().any(|(a, b, _)| a == room && b == used) {
+            needed.insert((room.as_str(), used.as_str()));
+        } else if to >= from {
+            wrong.push(format!("{room} uses {used} ({})", files.join(", ")));
+        }
+    }
+    assert_none("a room uses only rooms of lower floors", &wrong);
+    let idle: Vec<String> = climbs
+        .iter()
+        .filter(|(a, b, _)| !needed.contains(&(*a, *b)))
+        .map(|(a, b, _)| format!("{a} uses {b}"))
+        .collect();
+    assert_none("exceptions that are not needed any more", &idle);
+}
+
+#[test]
+fn the_rooms_of_the_library_use_only_lower_floors() {
+    let sources = sources("src");
+    let rooms: BTreeSet<&str> = sources.iter().map(Source::room).filter(|room| *room != "lib").collect();
+    let floor_of = |room: &str| FLOORS.iter().position(|floor| floor.contains(&room));
+    for room in rooms {
+        assert!(floor_of(room).is_some(), "src/{room} stands on no floor: put it into FLOORS and docs/architecture.md");
+    }
+    let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "lib");
+    check_floors(&sources, floor_of, room_of, CLIMBS);
+}
+
+#[test]
+fn the_verbs_of_the_program_use_no_other_verb() {
+    let sources = sources("cmd");
+    let floor_of = |room: &str| {
+        let name = if PROGRAM_FLOORS.concat().contains(&room) { room } else { VERBS };
+        PROGRAM_FLOORS.iter().position(|floor| floor.contains(&name))
+    };
+    let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "main");
+    check_floors(&sources, floor_of, room_of, PROGRAM_CLIMBS);
+}
+
+#[test]
+fn only_the_cluster_knows_the_kubernetes_client() {
+    let client = Regex::new(r"\bkube::").expect("a pattern");
+    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
+    for source in sources("src").iter().chain(&sources("cmd")) {
+        let reason = KUBE.iter().find(|(path, _)| {
+            source.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+        });
+        for (number, line) in source.lines().filter(|(_, line)| client.is_match(line)) {
+            match reason {
+                Some((path, _)) => _ = needed.insert(*path),
+                None => wrong.push(format!("{}:{number}: {}", source.path, line.trim())),
+            }
+        }
+    }
+    assert_none("`kube::` outside of src/cluster", &wrong);
+    let idle: Vec<String> =
+        KUBE.iter().map(|(path, _)| *path).filter(|path| !needed.contains(path)).map(String::from).collect();
+    assert_none("exceptions that are not needed any more", &idle);
+}
+
+#[test]
+fn the_library_knows_no_terminal_and_no_process() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let optional = Regex::new(r#""dep:([a-z0-9_-]+)""#).expect("a pattern");
+    let crates: Vec<String> =
+        optional.captures_iter(&manifest).map(|found| format!("{}::", found[1].replace('-', "_"))).collect();
+    assert!(crates.iter().any(|name| name == "clap::") && crates.len() > 8, "the feature `cli`: {crates:?}");
+    let patterns: Vec<Regex> = crates
+        .iter()
+        .map(String::as_str)
+        .chain(NOT_IN_THE_LIBRARY.iter().copied())
+        .map(|text| Regex::new(&format!(r"(^|[^\w:]){}", regex::escape(text))).expect("a pattern"))
+        .collect();
+    let mut wrong = Vec::new();
+    for source in &sources("src") {
+        for (number, line) in source.lines() {
+            if patterns.iter().any(|pattern| pattern.is_match(line)) {
+                wrong.push(format!("{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none("the environment, the terminal and its crates belong to cmd", &wrong);
+}
+
+#[test]
+fn the_library_words_no_command_lines() {
+    let pages = fs::read_dir(root().join("man")).expect("man").flatten();
+    let names: Vec<String> = pages.map(|page| page.file_name().to_string_lossy().into_owned()).collect();
+    let verbs: BTreeSet<&str> =
+        names.iter().filter_map(|name| name.strip_prefix("flux-operator-")?.split(['-', '.']).next()).collect();
+    assert!(verbs.contains("apply") && verbs.len() > 15, "{verbs:?}");
+    let verbs: Vec<&str> = verbs.into_iter().collect();
+    let command = Regex::new(&format!(r#""[^"]*\bflux-operator ({})\b"#, verbs.join("|"))).expect("a pattern");
+    let flag = Regex::new(r#""[^"]*(^|[ `"(])--[a-z][a-z-]+"#).expect("a pattern");
+    let mut wrong = Vec::new();
+    for source in &sources("src") {
+        let has_flags_of_others = FLAGS_OF_CONTROLLERS.iter().any(|room| source.path.starts_with(room));
+        for (number, line) in source.lines() {
+            if command.is_match(line) || (!has_flags_of_others && flag.is_match(line)) {
+                wrong.push(format!("{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none("the library returns what to do next as values; cmd/render words them", &wrong);
+}
