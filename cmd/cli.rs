@@ -15,7 +15,10 @@ use crate::shell::GlobalArgs;
     infer_long_args = false,
     after_help = "Exit codes: 0 done, 1 failed (plan: differences), 2 wrong usage, 3 object not\n\
                   found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
-                  or the object reports failure, 130 interrupted."
+                  or the object reports failure, 130 interrupted.\n\n\
+                  $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
+                  output and color, and protectedContexts: patterns of contexts in which\n\
+                  deleting wants --confirm-context. A flag or a variable wins over it."
 )]
 pub struct Cli {
     #[command(flatten)]

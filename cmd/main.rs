@@ -34,7 +34,7 @@ mod wait;
 mod why;
 
 use cli::{Cli, Command};
-use shell::{CliError, Exit, Shell};
+use shell::{CliError, Config, Exit, Shell};
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
@@ -47,7 +47,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let structured = shell::wants_structured_errors(&arguments);
-    let parsed = Cli::command().try_get_matches_from(&arguments).and_then(|matches| {
+    let (config, refused) = match Config::read() {
+        Ok(config) => (config, None),
+        Err(error) => (Config::default(), Some(error)),
+    };
+    let parsed = config.with_defaults(Cli::command()).try_get_matches_from(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
         Ok((cli.disentangled(), command_words(&matches)))
     });
@@ -55,8 +59,9 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return shell::usage::report(error, &arguments, structured, Cli::command).into(),
     };
-    let shell = Shell::new(&cli.global, structured, words);
-    match dispatch(cli, &shell) {
+    let shell = Shell::new(&cli.global, config, structured, words);
+    // Not earlier: help is there also for whoever has a wrong file.
+    match refused.map_or_else(|| dispatch(cli, &shell), Err) {
         Ok(exit) => exit.into(),
         Err(error) => shell.report(&error).into(),
     }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 pub mod cluster;
+mod config;
 pub mod confirm;
 pub mod environment;
 mod error;
@@ -19,6 +20,7 @@ pub mod prompt;
 pub mod suggest;
 pub mod usage;
 
+pub use config::Config;
 pub use error::{CliError, Exit};
 pub use global_args::{Color, GlobalArgs, SecretArg};
 pub use interrupt::{Interruption, interrupted};
@@ -27,6 +29,7 @@ pub use interrupt::{Interruption, interrupted};
 pub struct Shell {
     global: GlobalArgs,
     /// `get instance`: what was asked for, without arguments.
+    config: Config,
     command: String,
     structured_errors: bool,
     color: bool,
@@ -36,11 +39,12 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(global: &GlobalArgs, structured_errors: bool, command: impl Into<String>) -> Self {
+    pub fn new(global: &GlobalArgs, config: Config, structured_errors: bool, command: impl Into<String>) -> Self {
         logging::init(global.verbose, global.quiet, global.color);
         let stderr_terminal = io::stderr().is_terminal();
         Shell {
-            global: global.clone(),
+            global: GlobalArgs { usual_namespace: config.namespace.clone(), ..global.clone() },
+            config,
             command: command.into(),
             structured_errors,
             color: global.color.enabled(stderr_terminal),
@@ -52,6 +56,11 @@ impl Shell {
 
     pub fn global(&self) -> &GlobalArgs {
         &self.global
+    }
+
+    /// What the configuration file says.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     pub fn command(&self) -> &str {

@@ -37,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = shell.global().namespace.clone().filter(|_| !args.all_namespaces);
+        let namespace = shell.global().namespace().map(str::to_owned).filter(|_| !args.all_namespaces);
         let options = ListRequest {
             output: &args.output,
             watch: false,

@@ -2204,6 +2204,7 @@ module completions {
   export extern "flux-operator delete instance" [
     --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
     --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
@@ -2292,6 +2293,7 @@ module completions {
     --force-in-process        # Work in this process even though an operator is running
     --keep-crds               # Keep the definitions of Flux's kinds and all their objects
     --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error

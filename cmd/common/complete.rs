@@ -10,7 +10,7 @@ use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::inspect::read::from_cluster;
 
 use crate::common::read_source::instance_type;
-use crate::shell::{GlobalArgs, Shell};
+use crate::shell::{Config, GlobalArgs, Shell};
 
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
@@ -108,11 +108,11 @@ struct Flags {
 
 fn names(resource: &ResourceType) -> Vec<String> {
     let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
-    let shell = Shell::new(&flags.global, false, "completion");
+    let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");
     let look = async {
         let cluster = crate::shell::cluster::connect(&shell).await.ok()?;
         let usual = if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
-        let namespace = flags.global.namespace.clone().or_else(|| cluster.namespace.clone());
+        let namespace = shell.global().namespace().map(str::to_owned).or_else(|| cluster.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| usual.to_owned());
         from_cluster::names(&cluster, resource, Some(&namespace)).await.ok()
     };

@@ -48,7 +48,9 @@ fn instance_of(
 ) -> Result<Manifest, CliError> {
     let what = describe(filename);
     let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
-    if let Some(own) = context_namespace {
+    // What the manifest says wins over what is usual.
+    let usual = shell.global().usual_namespace.as_deref();
+    if let Some(own) = usual.or(context_namespace) {
         namespace.default = own.to_owned();
     }
     let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, &what))?;

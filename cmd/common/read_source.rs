@@ -75,7 +75,7 @@ impl<T> Viewed<T> {
 
 impl Source {
     pub async fn open(shell: &Shell, from: &FromArgs) -> Result<Self, CliError> {
-        let flag = shell.global().namespace.clone();
+        let flag = shell.global().namespace().map(str::to_owned);
         match &from.from {
             Some(path) => Ok(Source::Dump(Box::new(read_dump(path)?), flag)),
             None => Ok(Source::Cluster(Box::new(connect(shell).await?), flag)),

@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
     /// The namespace of a command about a kind: the flag, the context's own one, else where the kind usually lives.
     pub fn namespace(&self, kind: &FluxKind) -> String {
         let usual = if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
-        let flag = self.shell.global().namespace.clone();
+        let flag = self.shell.global().namespace().map(str::to_owned);
         flag.or_else(|| self.cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned())
     }
 

@@ -135,7 +135,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, args.spec()?);
-    let namespace = shell.global().namespace.as_deref().unwrap_or(well_known::DEFAULT_NAMESPACE);
+    let namespace = shell.global().namespace().unwrap_or(well_known::DEFAULT_NAMESPACE);
     instance.metadata.namespace = Some(namespace.into());
     manifest::validate(&instance).map_err(|error| manifest_error(&error, "cannot create the FluxInstance"))?;
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the FluxInstance").caused_by(e);

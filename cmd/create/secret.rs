@@ -117,7 +117,7 @@ type Pairs = Vec<(String, String)>;
 impl SecretArgs {
     fn describe(&self, shell: &Shell) -> Result<Described, CliError> {
         secrets::check_name(&self.name).map_err(secret_error)?;
-        let namespace = shell.global().namespace.clone().filter(|n| !n.is_empty());
+        let namespace = shell.global().namespace().filter(|n| !n.is_empty()).map(str::to_owned);
         if let Some(namespace) = &namespace {
             secrets::check_namespace(namespace).map_err(secret_error)?;
         }

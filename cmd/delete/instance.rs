@@ -8,7 +8,7 @@ use kube::core::DynamicObject;
 use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
-use crate::shell::confirm::{Agreement, confirm};
+use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -32,9 +32,8 @@ pub struct Args {
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]
     pub with_suspend: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
@@ -77,10 +76,11 @@ async fn delete(
         }
         None => {}
     }
-    if !args.yes {
+    if !args.confirm.yes {
         session.shell.status(&format!("{effect}."));
     }
-    confirm(session.shell, args.yes, &format!("delete {place}"), Agreement::Yes).await?;
+    let context = session.cluster.endpoint.context.as_deref();
+    confirm(session.shell, &args.confirm, context, &format!("delete {place}"), Agreement::Yes).await?;
     // The answer took as long as it took.
     let session = &session.with_new_deadline();
     if args.with_suspend && !suspended {

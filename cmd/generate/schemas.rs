@@ -1,4 +1,4 @@
-//! `generate schemas`: what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
+//! `generate schemas`: the configuration file, and what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
 
 use flux_operator::inspect::checks::CheckReport;
 use flux_operator::inspect::components::ComponentRow;
@@ -12,7 +12,7 @@ use flux_operator::inspect::why::Why;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-use crate::shell::CliError;
+use crate::shell::{CliError, Config};
 
 /// How a list of rows is printed.
 #[derive(JsonSchema)]
@@ -41,8 +41,11 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("check", schema::<CheckReport<String>>()),
         ("why", schema::<Why<String>>()),
     ];
+    // The others are what is written; this is what is read.
+    let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
     schemas
         .into_iter()
+        .chain([("config", config)])
         .map(|(name, schema)| {
             let text = serde_json::to_string_pretty(&schema)
                 .map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;

@@ -4,6 +4,16 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use super::{CliError, Exit, Shell};
 
+#[derive(clap::Args, Clone, Debug)]
+pub struct ConfirmArgs {
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Name of the context, where the configuration protects it
+    #[arg(long, value_name = "NAME")]
+    pub confirm_context: Option<String>,
+}
+
 /// How the user has to agree.
 #[derive(Clone, Debug)]
 pub enum Agreement<'a> {
@@ -13,19 +23,41 @@ pub enum Agreement<'a> {
     Word(&'a str),
 }
 
-/// Asks on the terminal. Without a terminal there is nobody to ask: the command stops with a hint to `--yes`.
+/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal there is nobody to ask: the command stops with a hint to `--yes`.
 ///
 /// The terminal stays in its usual mode, so an interrupt leaves nothing to put back.
 ///
 /// # Errors
 /// Usage when nobody can be asked; failed when the answer is no.
-pub async fn confirm(shell: &Shell, yes: bool, what: &str, agreement: Agreement<'_>) -> Result<(), CliError> {
-    if yes {
+pub async fn confirm(
+    shell: &Shell,
+    args: &ConfirmArgs,
+    context: Option<&str>,
+    what: &str,
+    agreement: Agreement<'_>,
+) -> Result<(), CliError> {
+    let protected = context.and_then(|name| Some((name, shell.config().protects(name)?)));
+    if let Some(other) = args.confirm_context.as_deref().filter(|name| Some(*name) != context) {
+        let here = context.map_or("there is no context".to_owned(), |name| format!("the context is {name}"));
+        return Err(CliError::usage(format!("{what}: {here}, not {other}")));
+    }
+    match protected {
+        Some((name, pattern)) if args.confirm_context.is_none() => {
+            let what = format!("{what}: the context {name} is protected ({pattern})");
+            let hint = format!("repeat the command with --confirm-context {name} to go ahead");
+            ask(shell, &what, Agreement::Word(name), &hint).await?;
+        }
+        _ => {}
+    }
+    if args.yes {
         return Ok(());
     }
+    ask(shell, what, agreement, "repeat the command with --yes to go ahead").await
+}
+
+async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() || !shell.stderr_is_terminal() {
-        return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal"))
-            .hint("repeat the command with --yes to go ahead"));
+        return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal")).hint(hint));
     }
     let question = match agreement {
         Agreement::Yes => format!("{what}? [y/N] "),

@@ -1,6 +1,6 @@
 //! Every environment variable the command reads.
 //!
-//! Precedence: flag, then environment, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
+//! Precedence: flag, then environment, then configuration file, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
 //! and `HOME` mean what they mean everywhere.
 
 /// List of kubeconfig files, as for kubectl.
@@ -11,6 +11,11 @@ pub const NAMESPACE: &str = "FLUX_OPERATOR_NAMESPACE";
 pub const OUTPUT: &str = "FLUX_OPERATOR_OUTPUT";
 /// Default of `--timeout`.
 pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
+/// Contexts in which deleting wants the context's name, with commas between; replaces those of the configuration file.
+pub const PROTECTED_CONTEXTS: &str = "FLUX_OPERATOR_PROTECTED_CONTEXTS";
+/// Where configuration files are, and where that is by default below.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+pub const HOME: &str = "HOME";
 /// Switches colour off when set to anything but an empty text (<https://no-color.org>).
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Log filter; overrides `-v`.

@@ -20,6 +20,9 @@ pub struct GlobalArgs {
     /// commands, else default.
     #[arg(short, long, global = true, value_name = "NAMESPACE", env = environment::NAMESPACE, hide_env = true, help_heading = CLUSTER)]
     pub namespace: Option<String>,
+    /// The namespace of the configuration file.
+    #[arg(skip)]
+    pub usual_namespace: Option<String>,
     /// Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     #[arg(long, global = true, value_name = "FILE", help_heading = CLUSTER)]
     pub kubeconfig: Option<PathBuf>,
@@ -76,7 +79,15 @@ pub struct GlobalArgs {
     pub color: Color,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+impl GlobalArgs {
+    /// The namespace that was asked for, now or in the configuration file.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().or(self.usual_namespace.as_deref())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Color {
     Auto,
     Always,
@@ -84,6 +95,14 @@ pub enum Color {
 }
 
 impl Color {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Color::Auto => "auto",
+            Color::Always => "always",
+            Color::Never => "never",
+        }
+    }
+
     /// Whether a stream may carry colour, given whether it is a terminal.
     pub fn enabled(self, terminal: bool) -> bool {
         match self {

@@ -16,7 +16,7 @@ use crate::common::run_in_process::{InProcessArgs, Listener, reconcile_error, re
 use crate::common::{Followed, Session, Target, until_gone};
 use crate::delete::request_deletion;
 use crate::shell::cluster::cli_error;
-use crate::shell::confirm::{Agreement, confirm};
+use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -43,9 +43,8 @@ pub struct Args {
     /// Keep the definitions of Flux's kinds and all their objects
     #[arg(long, requires = "in_process")]
     pub keep_crds: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
@@ -67,7 +66,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let question = format!("uninstall Flux of {place}");
-        shell.interruptible(confirm(shell, args.yes, &question, Agreement::Word(&args.name))).await?;
+        let context = session.cluster.endpoint.context.as_deref();
+        shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Word(&args.name))).await?;
         // The answer took as long as it took.
         let session = session.with_new_deadline();
         if args.in_process.in_process {

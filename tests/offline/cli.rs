@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod build_instance;
+mod config;
 mod create_instance;
 mod distribution;
 mod explain;

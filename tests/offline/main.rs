@@ -11,6 +11,7 @@
 mod architecture;
 mod cli;
 mod distribution;
+mod documents;
 mod kustomize_judge;
 mod manifests;
 mod needs;

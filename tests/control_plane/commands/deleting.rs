@@ -16,6 +16,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_running_operator_finishes_the_deletion,
         a_suspended_deletion_keeps_flux,
         without_a_terminal_and_without_yes_nothing_is_deleted,
+        a_protected_context_wants_its_name_also_with_yes,
         a_missing_instance_is_not_deleted,
     ]
 }
@@ -53,6 +54,23 @@ async fn without_an_operator_nothing_is_deleted_and_the_way_out_is_named(cluster
     assert!(begun.elapsed() < Duration::from_secs(10), "took {:?}", begun.elapsed());
     let object = INSTANCE.api(&cluster).get("flux").await.unwrap();
     assert!(object.metadata.deletion_timestamp.is_none());
+}
+
+async fn a_protected_context_wants_its_name_also_with_yes(cluster: TestCluster) {
+    installed(&cluster).await;
+    run_operator(&cluster).await;
+    let in_protected = |arguments: &str| {
+        let mut command = cluster.command();
+        command.args(arguments.split(' ')).env("FLUX_OPERATOR_PROTECTED_CONTEXTS", "prod-*, te?t");
+        Run::from(command.output().expect("the binary runs"))
+    };
+    in_protected("delete instance --yes").exits(2).stderr_has("test is protected").stderr_has("--confirm-context test");
+    in_protected("delete instance --yes --confirm-context prod-eu").exits(2).stderr_has("the context is test");
+    let object = INSTANCE.api(&cluster).get("flux").await.unwrap();
+    assert!(object.metadata.deletion_timestamp.is_none());
+    in_protected("delete instance --yes --confirm-context test --wait=false").exits(0);
+    let object = INSTANCE.api(&cluster).get("flux").await.unwrap();
+    assert!(object.metadata.deletion_timestamp.is_some());
 }
 
 async fn a_running_operator_finishes_the_deletion(cluster: TestCluster) {

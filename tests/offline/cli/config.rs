@@ -1,0 +1,67 @@
+//! The configuration file of a user: what it may hold, and what wins over it.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::cli::support::{Run, command};
+
+/// A configuration folder with this file.
+fn folder(text: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("flux-operator")).expect("made");
+    fs::write(folder.path().join("flux-operator/config.yaml"), text).expect("written");
+    folder
+}
+
+fn run(folder: &TempDir, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
+    let mut command = command(arguments);
+    let output = command.env("XDG_CONFIG_HOME", folder.path()).envs(environment.iter().copied()).output();
+    output.expect("the binary ends").into()
+}
+
+const VERSIONS: &[&str] = &["distribution", "versions"];
+
+#[test]
+fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+    let folder = folder("output: json\n");
+    let variable = [("FLUX_OPERATOR_OUTPUT", "name")];
+    assert!(run(&folder, VERSIONS, &[]).exits(0).stdout.starts_with('{'));
+    let by_variable = run(&folder, VERSIONS, &variable).exits(0).stdout;
+    assert!(!by_variable.starts_with('{') && !by_variable.contains("VERSION"), "{by_variable}");
+    let by_flag = run(&folder, &[VERSIONS, &["-o", "table"]].concat(), &variable).exits(0).stdout;
+    assert!(by_flag.starts_with("VERSION"), "{by_flag}");
+    assert!(run(&tempfile::tempdir().expect("a folder"), VERSIONS, &[]).exits(0).stdout.starts_with("VERSION"));
+}
+
+#[test]
+fn the_namespace_of_the_file_is_used_where_nothing_else_names_one() {
+    let folder = folder("namespace: usual\n");
+    let create = ["create", "instance"];
+    run(&folder, &create, &[]).exits(0).stdout_has("namespace: usual");
+    run(&folder, &create, &[("FLUX_OPERATOR_NAMESPACE", "other")]).exits(0).stdout_has("namespace: other");
+    run(&folder, &[&create[..], &["-n", "mine"]].concat(), &[]).exits(0).stdout_has("namespace: mine");
+    // A manifest says where it belongs: what is usual is no contradiction, what was typed is one.
+    let manifest = folder.path().join("flux.yaml");
+    let text = run(&folder, &[&create[..], &["-n", "apps"]].concat(), &[]).stdout;
+    fs::write(&manifest, text).expect("written");
+    let build = ["build", "instance", "-f", manifest.to_str().expect("UTF-8")];
+    run(&folder, &build, &[]).exits(0).stdout_has("namespace: apps");
+    run(&folder, &[&build[..], &["-n", "mine"]].concat(), &[]).exits(2);
+}
+
+#[test]
+fn the_colour_of_the_file_holds_also_in_a_pipe() {
+    let folder = folder("color: always\n");
+    let failing = ["explain", "nonsense"];
+    assert!(run(&folder, &failing, &[]).stderr.contains("\u{1b}["));
+    assert!(!run(&folder, &[&failing[..], &["--color", "never"]].concat(), &[]).stderr.contains("\u{1b}["));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_line_and_help_still_helps() {
+    let folder = folder("# mine\nnamspace: apps\n");
+    let refused = run(&folder, VERSIONS, &[]).exits(2);
+    refused.stderr_has("flux-operator/config.yaml").stderr_has("line 2: ").stderr_has("namspace").stderr_has("hint: ");
+    run(&folder, &["--help"], &[]).exits(0);
+}
