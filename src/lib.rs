@@ -1,6 +1,16 @@
 //! The library behind the `flux-operator` binary: everything that is true of a Flux installation and its objects.
 //!
-//! The binary in `cmd/` is a terminal in front of it; the controller is the same library in a pod.
+//! ```text
+//! request, reconcile, inspect      ask a controller; do its work here; look at what there is
+//! cluster                          the only room with a Kubernetes client
+//! build                            instance + distribution -> objects
+//! distribution, kustomize, secrets what Flux is; changes to objects; credentials
+//! api                              FluxInstance, its rules and names
+//! k8s, format                      facts about Kubernetes; YAML, version ranges, durations
+//! ```
+//! A room uses lower floors only; below `cluster` everything is pure. An installation is built, planned and carried out by
+//! [`reconcile::run`]; a preview stops after the plan. The binary in `cmd/` is a terminal in front of it. More, and where
+//! to add what, is in `docs/architecture.md`.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 

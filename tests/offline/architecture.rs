@@ -21,20 +21,44 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// The floors of the program; a verb stands on `VERBS` and uses no other verb.
-const PROGRAM_FLOORS: &[&[&str]] =
-    &[&["shell"], &["render"], &["common"], &[VERBS], &["cli"], &["completion", "generate"]];
+const PROGRAM_FLOORS: &[&[&str]] = &[&["render"], &["shell"], &["common"], &[VERBS], &["cli"]];
 const VERBS: &str = "a verb";
 
 /// Uses that climb or go sideways: room, room it uses, why.
 const CLIMBS: &[(&str, &str, &str)] = &[];
-const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[];
+const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
+    ("completion", "cli", "a script completes the whole tree"),
+    ("generate", "cli", "a page is written for every command of the tree"),
+    ("generate", "completion", "writes the scripts that `completion` prints"),
+    ("uninstall", "delete", "through an operator both delete the instance and wait"),
+];
 
-/// Where the Kubernetes client may be named: a file or folder, and why.
-const KUBE: &[(&str, &str)] = &[("src/cluster", "the only room with a client")];
+/// Where `kube` may be named: a file or folder, and why.
+const KUBE: &[(&str, &str)] = &[
+    ("src/cluster", "the only room with a client"),
+    ("src/api/crd.rs", "the definition that the types derive"),
+    ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
+    ("src/api/manifest.rs", "metadata as data"),
+    ("src/inspect/read", "pages are read as they arrive"),
+    ("src/reconcile/announce.rs", "a notification is posted through the API server's proxy"),
+    ("src/request", "objects as data, and the watch of a request"),
+    ("cmd/common", "objects as data, and the session"),
+    ("cmd/delete", "objects as data, and preconditions"),
+    ("cmd/export.rs", "objects as data"),
+];
+
+/// Files whose texts name flags or commands, and why.
+const COMMAND_LINES: &[(&str, &str)] = &[
+    ("src/build/error.rs", "the hint of an unknown version"),
+    ("src/cluster/error.rs", "the hints of a connection name the flags that mend it"),
+    ("src/secrets", "the hints of a credential name the flags that mend it, and how `gpg` exports a key"),
+];
 
 /// What the library does not do: the environment, the terminal and the end of the process are the program's.
 const NOT_IN_THE_LIBRARY: &[&str] = &[
-    "std::env::",
+    "env::var",
+    "env::args",
+    "env::current_dir",
     "std::process::exit",
     "std::process::abort",
     "std::io::stdin",
@@ -163,6 +187,25 @@ fn check_floors(
     assert_none("exceptions that are not needed any more", &idle);
 }
 
+/// Fails with the matching lines of files that no exception names, and with the exceptions that match nothing.
+fn check_lines(rule: &str, sources: &[Source], exceptions: &[(&str, &str)], matches: impl Fn(&Source, &str) -> bool) {
+    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
+    for source in sources {
+        let exception = exceptions.iter().find(|(path, _)| {
+            source.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+        });
+        for (number, line) in source.lines().filter(|(_, line)| matches(source, line)) {
+            match exception {
+                Some((path, _)) => _ = needed.insert(*path),
+                None => wrong.push(format!("{}:{number}: {}", source.path, line.trim())),
+            }
+        }
+    }
+    assert_none(rule, &wrong);
+    let idle = exceptions.iter().map(|(path, _)| *path).filter(|path| !needed.contains(path));
+    assert_none("exceptions that are not needed any more", &idle.map(String::from).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_rooms_of_the_library_use_only_lower_floors() {
     let sources = sources("src");
@@ -173,6 +216,31 @@ fn the_rooms_of_the_library_use_only_lower_floors() {
     }
     let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "lib");
     check_floors(&sources, floor_of, room_of, CLIMBS);
+}
+
+#[test]
+fn the_map_shows_every_room_on_its_floor_and_names_files_that_exist() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).expect("the map");
+    let drawing = map.split("```text").nth(1).and_then(|rest| rest.split("```").next()).expect("a drawing");
+    let drawn: Vec<Vec<&str>> = drawing
+        .split('\u{2500}')
+        .filter(|floor| !floor.trim().is_empty())
+        .map(|floor| floor.lines().filter_map(|line| line.split_whitespace().next()).collect())
+        .collect();
+    let rooms = |floor: &&[&'static str]| -> Vec<&'static str> {
+        floor.iter().copied().filter(|room| root().join(format!("src/{room}.rs")).is_file()).collect()
+    };
+    let mut floors: Vec<Vec<&str>> = FLOORS.iter().rev().map(rooms).filter(|floor| !floor.is_empty()).collect();
+    floors.insert(0, vec!["cmd"]);
+    let sorted = |floors: Vec<Vec<&'static str>>| -> Vec<BTreeSet<&'static str>> {
+        floors.into_iter().map(BTreeSet::from_iter).collect()
+    };
+    let drawn: Vec<BTreeSet<&str>> = drawn.into_iter().map(BTreeSet::from_iter).collect();
+    assert_eq!(drawn, sorted(floors), "docs/architecture.md draws other floors than FLOORS");
+    let file = Regex::new(r"`((?:src|cmd|tests|tools|examples|benches|docs)/[a-z_/.]+)`").expect("a pattern");
+    for found in file.captures_iter(&map) {
+        assert!(root().join(&found[1]).exists(), "docs/architecture.md names {}, which is not there", &found[1]);
+    }
 }
 
 #[test]
@@ -189,22 +257,9 @@ fn the_verbs_of_the_program_use_no_other_verb() {
 #[test]
 fn only_the_cluster_knows_the_kubernetes_client() {
     let client = Regex::new(r"\bkube::").expect("a pattern");
-    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
-    for source in sources("src").iter().chain(&sources("cmd")) {
-        let reason = KUBE.iter().find(|(path, _)| {
-            source.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
-        });
-        for (number, line) in source.lines().filter(|(_, line)| client.is_match(line)) {
-            match reason {
-                Some((path, _)) => _ = needed.insert(*path),
-                None => wrong.push(format!("{}:{number}: {}", source.path, line.trim())),
-            }
-        }
-    }
-    assert_none("`kube::` outside of src/cluster", &wrong);
-    let idle: Vec<String> =
-        KUBE.iter().map(|(path, _)| *path).filter(|path| !needed.contains(path)).map(String::from).collect();
-    assert_none("exceptions that are not needed any more", &idle);
+    let mut all = sources("src");
+    all.extend(sources("cmd"));
+    check_lines("`kube::` outside of src/cluster", &all, KUBE, |_, line| client.is_match(line));
 }
 
 #[test]
@@ -218,17 +273,11 @@ fn the_library_knows_no_terminal_and_no_process() {
         .iter()
         .map(String::as_str)
         .chain(NOT_IN_THE_LIBRARY.iter().copied())
-        .map(|text| Regex::new(&format!(r"(^|[^\w:]){}", regex::escape(text))).expect("a pattern"))
+        .map(|text| Regex::new(&format!(r"\b{}", regex::escape(text))).expect("a pattern"))
         .collect();
-    let mut wrong = Vec::new();
-    for source in &sources("src") {
-        for (number, line) in source.lines() {
-            if patterns.iter().any(|pattern| pattern.is_match(line)) {
-                wrong.push(format!("{}:{number}: {}", source.path, line.trim()));
-            }
-        }
-    }
-    assert_none("the environment, the terminal and its crates belong to cmd", &wrong);
+    check_lines("the environment, the terminal and its crates belong to cmd", &sources("src"), &[], |_, line| {
+        patterns.iter().any(|pattern| pattern.is_match(line))
+    });
 }
 
 #[test]
@@ -241,14 +290,9 @@ fn the_library_words_no_command_lines() {
     let verbs: Vec<&str> = verbs.into_iter().collect();
     let command = Regex::new(&format!(r#""[^"]*\bflux-operator ({})\b"#, verbs.join("|"))).expect("a pattern");
     let flag = Regex::new(r#""[^"]*(^|[ `"(])--[a-z][a-z-]+"#).expect("a pattern");
-    let mut wrong = Vec::new();
-    for source in &sources("src") {
+    let rule = "the library returns what to do next as values; cmd/render words them";
+    check_lines(rule, &sources("src"), COMMAND_LINES, |source, line| {
         let has_flags_of_others = FLAGS_OF_CONTROLLERS.iter().any(|room| source.path.starts_with(room));
-        for (number, line) in source.lines() {
-            if command.is_match(line) || (!has_flags_of_others && flag.is_match(line)) {
-                wrong.push(format!("{}:{number}: {}", source.path, line.trim()));
-            }
-        }
-    }
-    assert_none("the library returns what to do next as values; cmd/render words them", &wrong);
+        command.is_match(line) || (!has_flags_of_others && flag.is_match(line))
+    });
 }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every fuzz target, or those named, on the stable toolchain: fuzz/run.sh SECONDS [TARGET…]
+#
+# Coverage without a sanitizer: the code forbids `unsafe`. An input that fails is written to `fuzz/artifacts/TARGET/`;
+# the program with that file as its argument shows it again.
+set -euo pipefail
+cd "$(dirname "$0")"
+seconds=${1:?how many seconds each target may run}
+shift
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+    for file in fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
+fi
+
+# The flags of cargo-fuzz that need no nightly compiler. `--target` keeps them off build scripts.
+host=$(rustc -vV | sed -n 's/^host: //p')
+export RUSTFLAGS='--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+ -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+ -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1'
+RUSTFLAGS=$(tr '\n' ' ' <<<"$RUSTFLAGS")
+cargo build --locked --release --target "$host" --bins
+programs=${CARGO_TARGET_DIR:-target}/$host/release
+
+for target in "${targets[@]}"; do
+    case $target in
+        notation) seeds=../src/distribution/notation ;;
+        *) seeds=../examples ;;
+    esac
+    # New inputs are kept where they help the next run.
+    mkdir -p "corpus/$target" "artifacts/$target"
+    printf -- '-- %s for %s s\n' "$target" "$seconds"
+    "$programs/$target" -max_total_time="$seconds" -timeout=10 -artifact_prefix="artifacts/$target/" \
+        -verbosity=0 "corpus/$target" "$seeds"
+done
