@@ -32,6 +32,9 @@ pub async fn request_deletion(
     let preconditions = Preconditions { uid, resource_version: None };
     let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
     let place = session.place(&target.reference());
+    if !dry_run {
+        session.shell.interruption().writes();
+    }
     let call = objects.delete(&target.name, &parameters);
     session.call(&format!("delete {place}"), Some(&target.id()), call).await?;
     if !dry_run {

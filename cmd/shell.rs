@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod environment;
 mod error;
 mod global_args;
+mod harmless;
 mod interrupt;
 pub mod jsonpath;
 mod logging;
@@ -23,6 +24,8 @@ pub mod usage;
 pub use config::Config;
 pub use error::{CliError, Exit};
 pub use global_args::{Color, GlobalArgs, SecretArg};
+pub use harmless::harmless;
+use harmless::harmless_in_colour;
 pub use interrupt::{Interruption, interrupted};
 
 /// The terminal a command talks to, and the flags every command knows.
@@ -82,8 +85,28 @@ impl Shell {
     }
 
     /// Writes data to stdout. A reader that went away (`… | head -1`) ends the command quietly with 0.
+    ///
+    /// On a terminal nothing in it can steer the terminal; a pipe gets every byte.
     pub fn print(&self, text: &str) -> Result<(), CliError> {
-        self.print_bytes(text.as_bytes())
+        if self.stdout_terminal {
+            self.print_bytes(harmless(text).as_bytes())
+        } else {
+            self.print_bytes(text.as_bytes())
+        }
+    }
+
+    /// Like [`Shell::print`], for text that was coloured here.
+    pub fn print_in_colour(&self, text: &str) -> Result<(), CliError> {
+        if self.stdout_terminal {
+            self.print_bytes(harmless_in_colour(text).as_bytes())
+        } else {
+            self.print_bytes(text.as_bytes())
+        }
+    }
+
+    /// Draws coloured text over what was on the screen: from its top, each line cleared to its end, then the rest.
+    pub fn redraw(&self, text: &str) -> Result<(), CliError> {
+        self.print_bytes(over_the_screen(&harmless_in_colour(text)).as_bytes())
     }
 
     /// Like [`Shell::print`], for bytes.
@@ -99,18 +122,20 @@ impl Shell {
     /// One line of talk on stderr; silent with `--quiet`.
     pub fn status(&self, line: &str) {
         if !self.global.quiet {
-            self.line(line);
+            self.line(&harmless(line));
         }
     }
 
     /// A warning on stderr, shown also with `--quiet`.
     pub fn warn(&self, text: &str) {
-        self.line(&format!("{} {text}", self.paint("warning:", error::YELLOW)));
+        self.line(&format!("{} {}", self.paint("warning:", error::YELLOW), harmless(text)));
     }
 
     /// A hint on stderr; silent with `--quiet`.
     pub fn hint(&self, text: &str) {
-        self.status(&format!("{} {text}", self.paint("hint:", error::CYAN)));
+        if !self.global.quiet {
+            self.line(&format!("{} {}", self.paint("hint:", error::CYAN), harmless(text)));
+        }
     }
 
     /// Prints an error once and returns the exit code it stands for.
@@ -145,7 +170,7 @@ impl Shell {
         let mut future = Box::pin(future);
         let result = tokio::select! {
             biased;
-            () = interrupt::interrupted() => None,
+            () = self.interruption.heard() => None,
             result = &mut future => Some(result),
         };
         drop(future);
@@ -166,6 +191,10 @@ impl Shell {
     }
 }
 
+fn over_the_screen(text: &str) -> String {
+    format!("\u{1b}[H{}\u{1b}[J", text.replace('\n', "\u{1b}[K\n"))
+}
+
 /// Whether errors are wanted as JSON: read from the raw arguments, so that usage errors honour it as well.
 pub fn wants_structured_errors(arguments: &[OsString]) -> bool {
     let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).take_while(|a| a != "--").collect();
@@ -173,4 +202,14 @@ pub fn wants_structured_errors(arguments: &[OsString]) -> bool {
         matches!(word.as_ref(), "-ojson" | "-o=json" | "--output=json")
             || (matches!(word.as_ref(), "-o" | "--output") && words.get(i + 1).is_some_and(|w| w == "json"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redrawing_clears_what_the_last_picture_left() {
+        assert_eq!(over_the_screen("ab\nc\n"), "\u{1b}[Hab\u{1b}[K\nc\u{1b}[K\n\u{1b}[J");
+    }
 }

@@ -7,7 +7,7 @@ use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
 use flux_operator::k8s::kstatus::Status;
 
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
-use crate::common::watch::{Changes, redraw};
+use crate::common::watch::Changes;
 use crate::render::table::{clean, cut, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -108,8 +108,11 @@ async fn show(shell: &Shell, resource: &ResourceType, name: &str, args: &TreeArg
             None if matches!(args.view.output, Format::Name) => names(&made),
             None => drawn(shell, &made),
         };
-        let live = args.watch && shell.stdout_is_terminal();
-        shell.print(&if live { redraw(&text) } else { text })?;
+        if args.watch && shell.stdout_is_terminal() {
+            shell.redraw(&text)?;
+        } else {
+            shell.print_in_colour(&text)?;
+        }
         match &mut changes {
             Some(changes) => changes.next().await,
             None => return Ok(Exit::Done),

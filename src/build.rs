@@ -221,7 +221,7 @@ fn artifact_not_pulled(artifact: &str, distribution: &Distribution) -> Result<Bu
     Ok(BuildWarning {
         reason: WarningReason::ArtifactNotPulled,
         message: format!("spec.distribution.artifact {artifact} is not pulled; built from {distribution}"),
-        hint: Some("unpack the artifact and pass the folder with --distribution to build from it".to_string()),
+        hint: Some("unpack the artifact and build from that folder".to_string()),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Facts about Kubernetes objects: pure, no input or output, nothing about Flux.
 
 pub mod crd_fields;
+pub mod documentation;
 pub mod kstatus;
 pub mod label_selector;
 mod object_id;

@@ -30,7 +30,7 @@ pub use basic_auth::BasicAuth;
 pub use bucket::Bucket;
 pub use github_app::{GithubApp, Installation};
 pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
-pub use object::{Manifest, SecretObject, Standing};
+pub use object::{Manifest, ReplaceNeed, SecretObject};
 pub use proxy::Proxy;
 pub use registry::Registry;
 pub use sops::{KeyKind, Sops, SopsKey};

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::explain;
 use crate::common::manifest_file::read_instance;
+use crate::render::hints;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print the objects of a FluxInstance, offline
@@ -87,7 +88,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 fn failed(error: &BuildError, object: &str) -> CliError {
     let told = CliError::failed(format!("cannot build {object}")).caused_by(error).object(object);
-    error.hint().into_iter().fold(told, CliError::hint)
+    hints::of_build(error).into_iter().fold(told, CliError::hint)
 }
 
 fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliError> {

@@ -33,6 +33,17 @@ pub struct ListRequest<'a> {
     pub nothing: String,
 }
 
+impl ListRequest<'_> {
+    /// What is said of an empty table that was made of so many things: a filter that lets none through is not an absence.
+    pub fn nothing_of(&self, found: usize) -> String {
+        match found {
+            0 => self.nothing.clone(),
+            1 => "the one that was found does not match the filters".to_owned(),
+            count => format!("none of {count} match the filters"),
+        }
+    }
+}
+
 /// Makes a list and prints it: once, or with `--watch` whenever something changes.
 pub async fn show_list<F>(
     shell: &Shell,
@@ -47,8 +58,9 @@ where
         return super::watch::list(shell, source, &request, list).await;
     }
     let listing = within(shell, list()).await??;
+    let found = listing.items.len();
     if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
-        shell.status(&request.nothing);
+        shell.status(&request.nothing_of(found));
     }
     Ok(Exit::Done)
 }

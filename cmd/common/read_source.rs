@@ -1,6 +1,6 @@
 //! Where a read command reads from: a cluster, or a dump named by `--from`.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -241,14 +241,12 @@ fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
             .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`")
     };
     if path == Path::new("-") {
-        let mut stdin = std::io::stdin();
+        let stdin = std::io::stdin();
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
         }
-        let mut bytes = Vec::new();
-        stdin.read_to_end(&mut bytes).map_err(|e| CliError::failed("cannot read standard input").caused_by(&e))?;
-        return from_dump::read_text(&String::from_utf8_lossy(&bytes), "standard input").map_err(|e| failed(&e));
+        return from_dump::read_stream(stdin.lock(), "standard input").map_err(|e| failed(&e));
     }
     from_dump::read(path).map_err(|e| failed(&e))
 }

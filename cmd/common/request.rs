@@ -119,6 +119,9 @@ pub async fn send(
         return Ok((vec![], vec![]));
     }
     let server_dry_run = dry_run == Some(DryRun::Server);
+    if !server_dry_run {
+        session.shell.interruption().writes();
+    }
     let results = join_all(targets.iter().map(async |target| {
         let patch = act.patch(target.switch(), &token);
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;

@@ -22,6 +22,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::common::{Session, Target, state_of};
+use crate::render::hints;
 use crate::shell::cluster::cli_error;
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, environment, interrupted};
@@ -280,12 +281,16 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
     let mut error = CliError::new(exit, format!("{key} failed"));
     error = error.cause(format!("{}: {}", outcome.reason, outcome.message.trim_end())).object(key);
     if let Failure::Build(build) = failure
-        && let Some(hint) = build.hint()
+        && let Some(hint) = hints::of_build(build)
     {
         error = error.hint(hint);
     }
     if let Failure::Apply(errors) = failure {
-        error = errors.iter().flat_map(|e| e.source.explained.hints()).take(1).fold(error, CliError::hint);
+        error = errors
+            .iter()
+            .flat_map(|e| hints::of_cluster(&e.source.explained.reason))
+            .take(1)
+            .fold(error, CliError::hint);
     }
     Err(error.hint(format!("see its state with `{look}`")))
 }
@@ -300,7 +305,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
         ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
-        ReconcileError::Build(build) => build.hint().into_iter().fold(failed(), CliError::hint),
+        ReconcileError::Build(build) => hints::of_build(build).into_iter().fold(failed(), CliError::hint),
         ReconcileError::Moved { .. } | ReconcileError::PlanOutdated { .. } => {
             failed().hint("make a new plan with `flux-operator plan instance --out FILE`")
         }
@@ -309,7 +314,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             let told =
                 CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
-            errors.iter().flat_map(|e| e.source.explained.hints()).take(1).fold(told, CliError::hint)
+            errors.iter().flat_map(|e| hints::of_cluster(&e.source.explained.reason)).take(1).fold(told, CliError::hint)
         }
         ReconcileError::LeaseLost { .. } | ReconcileError::NotEstablished { .. } => failed(),
     }

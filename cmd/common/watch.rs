@@ -78,6 +78,7 @@ where
     let mut appended: Option<Lines> = None;
     loop {
         let mut listing = within(shell, list()).await??;
+        let found = listing.items.len();
         let now = jiff::Timestamp::now();
         show.output.select(&mut listing, now)?;
         show.output.sort(&mut listing)?;
@@ -85,9 +86,9 @@ where
             let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
             let mut text = printer.lines(&listing)?;
             if text.is_empty() {
-                text = format!("{}\n", show.nothing);
+                text = format!("{}\n", show.nothing_of(found));
             }
-            shell.print(&redraw(&text))?;
+            shell.redraw(&text)?;
         } else {
             let lines =
                 appended.get_or_insert_with(|| Lines::new(shell, show.output, &listing, show.namespace.is_none()));
@@ -109,11 +110,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Text over what was on the screen: from its top, each line cleared to its end, then the rest of the screen.
-pub fn redraw(text: &str) -> String {
-    format!("\u{1b}[H{}\u{1b}[J", text.replace('\n', "\u{1b}[K\n"))
-}
-
 fn key(item: &Item) -> String {
     format!("{}/{}", item.namespace.as_deref().unwrap_or_default(), item.name)
 }
@@ -128,14 +124,4 @@ fn fingerprint(item: &Item) -> Vec<String> {
             other => other.full(epoch),
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn redrawing_clears_what_the_last_picture_left() {
-        assert_eq!(redraw("ab\nc\n"), "\u{1b}[Hab\u{1b}[K\nc\u{1b}[K\n\u{1b}[J");
-    }
 }

@@ -16,7 +16,8 @@ use crate::shell::{CliError, Exit, Shell};
 /// Show what an instance applied, its health and its drift
 ///
 /// DRIFT is `drifted` when fields differ from what the instance builds (-o wide
-/// names them) and `missing` when the object is gone.
+/// names them), `documentation` when only the wording of a definition does, and
+/// `missing` when the object is gone.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything the instance consists of\n  \

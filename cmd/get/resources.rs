@@ -206,8 +206,10 @@ async fn stream(
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
     // A wrong column is told before anything is asked of the cluster.
     options.output.select(&mut empty(), printer.now())?;
+    let mut found = 0;
     let result = pages::read(cluster, kinds, scope, |kind, objects| {
         let mut listing = empty();
+        found += objects.len();
         listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object))).collect();
         options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
         printer.page(&listing).map_err(Ended::Printing)
@@ -219,7 +221,7 @@ async fn stream(
     })?;
     tell_gaps(shell, source, listed, printer.rows() == 0)?;
     if printer.rows() == 0 {
-        shell.status(&options.nothing);
+        shell.status(&options.nothing_of(found));
     }
     Ok(Exit::Done)
 }

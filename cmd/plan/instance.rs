@@ -78,7 +78,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     for warning in &plan.warnings {
         shell.warn(warning);
     }
-    shell.print(&shown(args, &plan, shell)?)?;
+    shell.print_in_colour(&shown(args, &plan, shell)?)?;
     let changes = plan.has_changes();
     if let Some(file) = &args.out {
         SavedPlan::new(plan, written).write(file)?;

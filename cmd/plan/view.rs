@@ -3,6 +3,7 @@
 use flux_operator::format::yaml;
 use flux_operator::inspect::listing::{Cell, short_age};
 use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::documentation::is_documentation;
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::diff::{FieldChange, comparable};
 use flux_operator::reconcile::plan::{PlannedObject, Step};
@@ -18,6 +19,8 @@ use crate::shell::{CliError, Shell};
 const MASK: &str = "***";
 /// Longer values of fields are cut; `--diff` shows them whole.
 const VALUE_WIDTH: usize = 40;
+/// Fields of one object that are named; `-o wide` and `--diff` show all.
+const FIELDS_SHOWN: usize = 5;
 /// Where a Secret keeps what is secret.
 const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
@@ -36,7 +39,7 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
     let mut rows: Vec<Vec<Cell>> = vec![];
     for step in [Step::Create, Step::Configure] {
         for object in plan.objects.iter().filter(|o| o.step == step) {
-            let mut details = details(object, now).into_iter();
+            let mut details = details(object, all, now).into_iter();
             rows.push(row(word(step), &object.object.to_string(), &details.next().unwrap_or_default()));
             rows.extend(details.map(|detail| row("", "", &detail)));
         }
@@ -71,8 +74,16 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
         Some(same) if same == plan.revision => same.to_owned(),
         from => format!("{} -> {}", from.unwrap_or("nothing"), plan.revision),
     };
-    text.push_str(&format!("\nRevision: {revision}\nPlan: {}\n", plan_counts(plan)));
+    let wording = plan.objects.iter().filter(|o| o.step == Step::Configure && is_wording(o)).count();
+    let wording =
+        if wording > 0 { format!("; {wording} of those to configure in documentation only") } else { String::new() };
+    text.push_str(&format!("\nRevision: {revision}\nPlan: {}{wording}\n", plan_counts(plan)));
     text
+}
+
+/// Whether nothing but wording changes.
+fn is_wording(object: &PlannedObject) -> bool {
+    !object.changes.is_empty() && object.changes.iter().all(|change| is_documentation(&change.path))
 }
 
 /// An empty cell is what a continued row shows.
@@ -81,9 +92,9 @@ fn row(action: &str, object: &str, fields: &str) -> Vec<Cell> {
     vec![Cell::Text(blank(action)), Cell::Text(blank(object)), Cell::message(&blank(fields))]
 }
 
-fn details(object: &PlannedObject, now: Timestamp) -> Vec<String> {
+fn details(object: &PlannedObject, all: bool, now: Timestamp) -> Vec<String> {
     let secret = object.object.kind == "Secret";
-    let mut details: Vec<String> = object.changes.iter().map(|change| field(change, secret, now)).collect();
+    let mut details = fields(&object.changes, secret, all, now);
     if object.takes_over {
         details.push("(takes fields over from other tools)".to_owned());
     }
@@ -91,6 +102,24 @@ fn details(object: &PlannedObject, now: Timestamp) -> Vec<String> {
         details.push("(compared when what it needs is there)".to_owned());
     }
     details
+}
+
+/// The fields that change, one a line: all of them, or a handful with wording in one line.
+fn fields(changes: &[FieldChange], secret: bool, all: bool, now: Timestamp) -> Vec<String> {
+    let (wording, meant): (Vec<_>, Vec<_>) = changes.iter().partition(|change| !all && is_documentation(&change.path));
+    let shown = if all { meant.len() } else { FIELDS_SHOWN };
+    let mut lines: Vec<String> = meant.iter().take(shown).map(|change| field(change, secret, now)).collect();
+    if meant.len() > shown {
+        lines.push(format!("… and {} more", meant.len() - shown));
+    }
+    match (wording.len(), meant.len()) {
+        (0, _) => {}
+        (count, 0) => lines.push(format!("documentation only ({count} {})", if count == 1 { "text" } else { "texts" })),
+        (count, _) => {
+            lines.push(format!("… and the documentation ({count} {})", if count == 1 { "text" } else { "texts" }))
+        }
+    }
+    lines
 }
 
 /// `spec.replicas: 3 -> 1 (set by kubectl, 5m ago)`.
@@ -280,6 +309,25 @@ mod tests {
         let secret: FieldChange =
             serde_json::from_value(json!({"path": "data.password", "from": "a", "to": "b"})).unwrap();
         assert_eq!(field(&secret, true, now), "data.password: *** -> ***");
+    }
+
+    #[test]
+    fn wording_is_one_line_and_of_the_fields_a_handful_is_shown() {
+        let change = |path: String| FieldChange { path, from: Some(json!(1)), to: Some(json!(2)), owner: None };
+        let wording = |count: usize| -> Vec<FieldChange> {
+            let path = |n| format!("spec.versions[name=v1].schema.openAPIV3Schema.properties.p{n}.description");
+            (0..count).map(|n| change(path(n))).collect()
+        };
+        let meant = |count: usize| -> Vec<FieldChange> { (0..count).map(|n| change(format!("spec.f{n}"))).collect() };
+        let lines = |changes: &[FieldChange], all| fields(changes, false, all, Timestamp::UNIX_EPOCH);
+        assert_eq!(lines(&wording(47), false), ["documentation only (47 texts)"]);
+        assert_eq!(lines(&wording(47), true).len(), 47);
+        let many = [wording(1), meant(52)].concat();
+        let shown = lines(&many, false);
+        assert_eq!(shown.len(), 7);
+        assert_eq!(shown[4..], ["spec.f4: 1 -> 2", "… and 47 more", "… and the documentation (1 text)"]);
+        assert_eq!(lines(&many, true).len(), 53);
+        assert_eq!(lines(&meant(5), false).len(), 5);
     }
 
     #[test]

@@ -72,7 +72,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let (count, mut failed) = (targets.len(), vec![]);
         let act = Act::Reconcile { force: args.force };
-        for some in targets.chunks(CONCURRENT) {
+        for (round, some) in targets.chunks(CONCURRENT).enumerate() {
+            if args.dry_run.dry_run.is_none() {
+                let answered = round * CONCURRENT;
+                let sent =
+                    format!("{answered} of {count} requests were sent before, and {} more may have been", some.len());
+                shell.interruption().set(sent, None);
+            }
             failed.extend(send(&session, some, act, args.dry_run.dry_run).await?.1);
         }
         all_or_error(&session, failed, count, "reconciled")

@@ -191,4 +191,55 @@ mod tests {
         assert_eq!(sentence(&then), "write it: `flux-operator build instance -f instance.yaml`");
         assert_eq!(sentence(&NextStep::Advice("wait".into())), "wait");
     }
+
+    fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs")
+                && path.file_stem().is_some_and(|name| name != "tests")
+            {
+                found.push(path);
+            }
+        }
+    }
+
+    /// Names of all commands, and all flags they have.
+    fn words(command: &clap::Command, flags: &mut std::collections::BTreeSet<String>) {
+        flags.extend(command.get_arguments().filter_map(|a| a.get_long()).map(|long| format!("--{long}")));
+        command.get_subcommands().for_each(|command| words(command, flags));
+    }
+
+    #[test]
+    fn the_library_holds_no_command_lines_and_no_flags() {
+        let tree = <Cli as clap::CommandFactory>::command();
+        let mut flags = std::collections::BTreeSet::new();
+        words(&tree, &mut flags);
+        let verbs: Vec<_> = tree.get_subcommands().map(|c| format!("flux-operator {} ", c.get_name())).collect();
+        let mut files = vec![];
+        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+        assert!(files.len() > 100, "{files:?}");
+        let mut found = vec![];
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+                let is_word = |flag: &String| {
+                    line.match_indices(flag.as_str()).any(|(at, _)| {
+                        !line[at + flag.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+                    })
+                };
+                // What a controller is started with is data.
+                let is_controllers =
+                    file.ends_with("build/controllers.rs") || file.ends_with("distribution/controllers.rs");
+                if verbs.iter().any(|verb| line.contains(verb.as_str()))
+                    || (!is_controllers && flags.iter().any(is_word))
+                {
+                    found.push(format!("{}:{}: {}", file.display(), number + 1, line.trim()));
+                }
+            }
+        }
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
 }

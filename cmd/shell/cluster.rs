@@ -10,6 +10,8 @@ use flux_operator::cluster::{
 };
 use flux_operator::format::proxy::ProxyEnvironment;
 
+use crate::render::hints;
+
 use super::{CliError, Exit, GlobalArgs, Shell, environment};
 
 /// Prepares access to the cluster the flags, the environment and the kubeconfig name. Nothing is dialled yet.
@@ -54,7 +56,7 @@ pub fn cli_error(error: &ClusterError) -> CliError {
     if let Some(object) = &error.object {
         told = told.object(object.lower_case());
     }
-    error.hints().into_iter().fold(told, CliError::hint)
+    hints::of_cluster(&error.reason).into_iter().fold(told, CliError::hint)
 }
 
 /// Where the kubeconfig is: the flag, else the list in the environment, else the usual file.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use super::{CliError, Exit, Shell};
+use super::{CliError, Exit, Shell, harmless};
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConfirmArgs {
@@ -65,7 +65,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     };
     {
         let mut stderr = std::io::stderr().lock();
-        let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{}", harmless(&question)).and_then(|()| stderr.flush());
     }
     // Reading blocks; on a thread of its own an interrupt still ends the command.
     let answer = tokio::task::spawn_blocking(|| {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
+use super::harmless;
+
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
@@ -174,11 +176,6 @@ impl CliError {
         }
         text
     }
-}
-
-/// Messages come from the cluster as well; none of them may steer the terminal.
-fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]

@@ -299,7 +299,7 @@ impl<'a> ListPrinter<'a> {
     /// Prints a page of rows that are filtered already. Nothing is printed for an empty page.
     pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
         let text = self.lines(listing)?;
-        if text.is_empty() { Ok(()) } else { self.shell.print(&text) }
+        if text.is_empty() { Ok(()) } else { self.shell.print_in_colour(&text) }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -321,7 +321,7 @@ pub fn print_list(
     let count = listing.items.len();
     match &args.output {
         Format::Table | Format::Wide | Format::Name => printer.page(&listing)?,
-        Format::CustomColumns(columns) => shell.print(&custom_columns(shell, args, columns, &listing))?,
+        Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing))?,
         format => {
             let value = match (single, listing.items.len()) {
                 (true, 1) => listing.items.pop().map(|item| item.value).unwrap_or_default(),

@@ -1,7 +1,10 @@
 //! `wait instance`: until a FluxInstance is ready, or gone.
 
-use super::ForArgs;
-use crate::common::Session;
+use flux_operator::inspect::components;
+use flux_operator::inspect::read::from_cluster;
+
+use super::{For, ForArgs};
+use crate::common::{Session, Target};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -30,6 +33,31 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
-        super::follow(&session, vec![session.instance(&args.name)], &args.until, args.progress.progress).await
+        let target = session.instance(&args.name);
+        let exit = super::follow(&session, vec![target.clone()], &args.until, args.progress.progress).await?;
+        if args.until.until != For::Delete && !args.until.watch {
+            find_missing_controllers(&session, &target).await?;
+        }
+        Ok(exit)
     })
+}
+
+/// An instance says Ready of its last run; a controller that somebody deleted since is not well.
+async fn find_missing_controllers(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
+    let resource = target.kind.resource_type();
+    let missing = from_cluster::collect(&session.cluster, |snapshot| {
+        let instance = snapshot.get(&resource, Some(&target.namespace), &target.name);
+        // Asked for at the same time as the instance.
+        let _ = components::deployments(snapshot, Some(&target.namespace));
+        instance.map(|instance| components::missing(snapshot, instance)).unwrap_or_default()
+    });
+    let missing = session.bounded(&format!("look at the controllers of {}", target.reference()), missing).await?.value;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let why = session.command(&format!("why {}", target.words()), &target.namespace);
+    Err(CliError::new(Exit::Unhealthy, format!("{} is not well", session.place(&target.reference())))
+        .cause(format!("its last run ended well, and since then a Deployment is missing: {}", missing.join(", ")))
+        .object(target.reference().to_string())
+        .hint(format!("see what to do with `{why}`")))
 }

@@ -56,7 +56,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
             None => screen(shell, &found, now),
         };
-        shell.print(&text)?;
+        shell.print_in_colour(&text)?;
         Ok(if found.ready { Exit::Done } else { Exit::Unhealthy })
     })
 }

@@ -80,9 +80,6 @@ impl BuildError {
     pub fn hint(&self) -> Option<String> {
         match self {
             BuildError::UnmatchedPatch { hint, .. } | BuildError::NoDigests { hint, .. } => Some(hint.clone()),
-            BuildError::NoVersion { .. } => {
-                Some("list the versions with `flux-operator distribution versions`".to_string())
-            }
             BuildError::VersionRange(_) => {
                 Some("write a range such as 2.x, 2.9.x or >=2.8 <3, or one version such as 2.9.4".to_string())
             }

@@ -206,7 +206,6 @@ mod tests {
             "secrets \"git-auth\" is forbidden: User \"eve\" cannot patch resource \"secrets\" in API group \"\" in the namespace \"apps\""}));
         assert_eq!(error.to_string(), "cannot apply secret/apps/git-auth");
         assert_eq!(error.reason.to_string(), "user eve may not patch secrets in namespace apps");
-        assert!(error.hints()[0].contains("kubectl auth can-i patch secrets -n apps"), "{:?}", error.hints());
         assert_eq!(error.category(), Category::Denied);
     }
 
@@ -226,7 +225,6 @@ mod tests {
     fn a_denial_in_other_words_is_shown_as_it_is() {
         let error = explain(json!({"code": 403, "message": "admission webhook \"x\" denied the request"}));
         assert_eq!(error.reason.to_string(), "admission webhook \"x\" denied the request");
-        assert!(error.hints().is_empty());
     }
 
     #[test]
@@ -238,7 +236,6 @@ mod tests {
             error.reason.to_string(),
             ".data.password, .data.username is owned by field manager kubectl; .type is owned by field manager helm"
         );
-        assert_eq!(error.hints(), ["take the fields over with --force-conflicts"]);
         assert_eq!(error.category(), Category::Failed);
     }
 
@@ -256,7 +253,6 @@ mod tests {
         assert_eq!(missing("secrets", "git-auth").reason.to_string(), "secret/apps/git-auth not found");
         let namespace = missing("namespaces", "apps");
         assert_eq!(namespace.reason.to_string(), "namespace/apps not found");
-        assert!(namespace.hints()[0].contains("kubectl create namespace apps"));
         assert_eq!(namespace.category(), Category::NotFound);
     }
 
@@ -296,7 +292,6 @@ mod tests {
             error.reason.to_string(),
             "the certificate of https://10.0.0.1:6443 (context prod) is not valid for this name; it is valid for kubernetes, 10.0.0.1"
         );
-        assert_eq!(error.hints(), ["if this is the right server, give --tls-server-name kubernetes"]);
         assert_eq!(error.category(), Category::Unreachable);
     }
 

@@ -1,7 +1,7 @@
 //! What can go wrong between here and the API server, in the terms of the person who has to fix it.
 //!
 //! `kube::Error` says which layer failed; [`ClusterError`] says what that means: which server and context, what was
-//! attempted, why it failed, and what to do next.
+//! attempted, and why it failed. What to do next follows from the reason; who talks to a person words it.
 
 use std::error::Error;
 use std::fmt;
@@ -183,61 +183,6 @@ impl Reason {
             | Reason::Other(_) => Category::Failed,
         }
     }
-
-    /// What to do next, one sentence each.
-    pub fn hints(&self) -> Vec<String> {
-        let hint = |text: &str| vec![text.to_owned()];
-        match self {
-            Reason::NoCluster { .. } => {
-                hint("set KUBECONFIG, or give --kubeconfig FILE, or --server URL with --token or a certificate")
-            }
-            Reason::NoCurrentContext { known } | Reason::ContextNotFound { known, .. } if known.is_empty() => {
-                hint("the kubeconfig has no context: add one with `kubectl config set-context`")
-            }
-            Reason::NoCurrentContext { known } => vec![format!("choose one with --context: {}", known.join(", "))],
-            Reason::ContextNotFound { known, .. } => vec![format!("known contexts: {}", known.join(", "))],
-            Reason::CredentialPlugin { install_hint: Some(text), .. } => vec![text.trim().to_owned()],
-            Reason::CredentialPlugin { command, .. } => vec![format!("check that `{command}` runs by itself")],
-            Reason::Unreachable { .. } => {
-                hint("check that the cluster runs, and the address, VPN and proxy-url of this context")
-            }
-            Reason::TlsNameMismatch { valid_for, .. } => match valid_for.first() {
-                Some(name) => vec![format!("if this is the right server, give --tls-server-name {name}")],
-                None => hint("if this is the right server, give --tls-server-name"),
-            },
-            Reason::Tls { .. } => {
-                hint("check certificate-authority of this context, or give --certificate-authority FILE")
-            }
-            Reason::Unauthorized { .. } => hint("log in again, or check the user of this context"),
-            Reason::ExpiredCertificate { .. } => {
-                hint("renew the client certificate: fetch a new kubeconfig from whoever runs the cluster")
-            }
-            Reason::ExpiredToken { .. } => hint("log in again to get a new token"),
-            Reason::Forbidden { access } => access.hint().into_iter().collect(),
-            Reason::NotFound { object } if object.kind.eq_ignore_ascii_case("namespace") => {
-                vec![format!("create it with `kubectl create namespace {}`", object.name)]
-            }
-            Reason::ApiMissing { .. } => hint("install what serves it, or check the context"),
-            Reason::FieldConflict { .. } => hint("take the fields over with --force-conflicts"),
-            Reason::Stale => hint("run the command again"),
-            Reason::TimedOut { .. } => hint("check that the cluster is healthy, or wait longer with --request-timeout"),
-            Reason::TooManyRequests { .. } => hint("the API server is busy: try again later"),
-            Reason::Config(_)
-            | Reason::NotFound { .. }
-            | Reason::AlreadyExists { .. }
-            | Reason::Invalid(_)
-            | Reason::Server { .. }
-            | Reason::Other(_) => vec![],
-        }
-    }
-}
-
-impl Access {
-    fn hint(&self) -> Option<String> {
-        let (verb, resource) = (self.verb.as_ref()?, self.resource.as_ref()?);
-        let place = self.namespace.as_ref().map_or("--all-namespaces".to_owned(), |n| format!("-n {n}"));
-        Some(format!("check with `kubectl auth can-i {verb} {resource} {place}`, or ask for a role that allows it"))
-    }
 }
 
 impl ClusterError {
@@ -268,10 +213,6 @@ impl ClusterError {
 
     pub fn category(&self) -> Category {
         self.reason.category()
-    }
-
-    pub fn hints(&self) -> Vec<String> {
-        self.reason.hints()
     }
 
     pub fn is_not_found(&self) -> bool {

@@ -12,7 +12,7 @@ use super::object;
 use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
 use super::{components, operator, trace, version};
-use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS};
+use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, FluxKind};
 use crate::api::lease::Holder;
 use crate::api::well_known::{self, condition};
 use crate::format::version_range::parse_version_lenient;
@@ -442,17 +442,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut seen = 0usize;
     let mut not_ready: Vec<&str> = vec![];
     for kind in FLUX_KINDS {
-        let definition = snapshot.get(&CRD, None, &format!("{}.{}", kind.plural, kind.group));
-        let current: Vec<&str> = definition.map_or_else(
-            || kind.versions.iter().take(1).copied().collect(),
-            |crd| {
-                let usable = |v: &&Value| {
-                    v.get("served").and_then(Value::as_bool).unwrap_or(false)
-                        && !v.get("deprecated").and_then(Value::as_bool).unwrap_or(false)
-                };
-                object::items(crd, "/spec/versions").iter().filter(usable).map(|v| object::text(v, "/name")).collect()
-            },
-        );
+        let current = current_versions(snapshot, kind);
         for object in snapshot.list(&kind.resource_type(), None) {
             seen += 1;
             if object::ready_word(object) == "False" {
@@ -479,7 +469,8 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
             migrate(namespace).after("change the manifests, then rewrite what is stored"),
         );
     }
-    if old.is_empty() {
+    let written = outdated_manifests(snapshot, &mut group);
+    if old.is_empty() && written == 0 {
         group.pass("deprecated versions", format!("none among {seen} Flux objects"));
     }
     if !not_ready.is_empty() {
@@ -492,6 +483,38 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
         );
     }
     group
+}
+
+/// Versions of a kind to write manifests at, newest first: those its definition serves and does not call deprecated.
+fn current_versions<'a>(snapshot: &'a Snapshot, kind: &FluxKind) -> Vec<&'a str> {
+    let usable = |version: &&Value| {
+        version.get("served").and_then(Value::as_bool).unwrap_or(false)
+            && !version.get("deprecated").and_then(Value::as_bool).unwrap_or(false)
+    };
+    match snapshot.get(&CRD, None, &format!("{}.{}", kind.plural, kind.group)) {
+        Some(crd) => {
+            object::items(crd, "/spec/versions").iter().filter(usable).map(|v| object::text(v, "/name")).collect()
+        }
+        None => kind.versions.iter().take(1).copied().collect(),
+    }
+}
+
+/// Fails for each manifest that is written at a version it should not have; returns how many there are.
+fn outdated_manifests(snapshot: &Snapshot, group: &mut Group) -> usize {
+    let mut count = 0;
+    for manifest in snapshot.outdated() {
+        let Some(kind) = kinds::of(&manifest.object.group, &manifest.object.kind) else { continue };
+        let current = current_versions(snapshot, kind);
+        let Some(newest) = current.first().filter(|_| !current.contains(&manifest.version.as_str())) else { continue };
+        count += 1;
+        let line = manifest.line.map(|line| format!(":{line}")).unwrap_or_default();
+        group.fail(
+            &manifest.object.to_string(),
+            format!("{}{line} is written at the deprecated {}/{}", manifest.origin, kind.group, manifest.version),
+            NextStep::advice(format!("write apiVersion: {}/{newest}", kind.group)),
+        );
+    }
+    count
 }
 
 #[cfg(test)]
@@ -525,6 +548,22 @@ mod tests {
         assert_eq!(find(&report, "fluxinstances.fluxcd.controlplane.io").verdict, Verdict::Pass);
         assert_eq!(find(&report, "gitrepositories.source.toolkit.fluxcd.io").verdict, Verdict::Warn);
         assert!(find(&report, "GitRepository v1beta2").message.contains("fs/a"));
+    }
+
+    #[test]
+    fn manifests_at_deprecated_versions_fail_with_their_place_and_the_version_to_use() {
+        let text =
+            "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\n";
+        let report = check(&crate::inspect::read::from_dump::read_text(text, "apps/web.yaml").unwrap(), OPTIONS);
+        let found = find(&report, "HelmRelease/apps/web");
+        assert_eq!(found.verdict, Verdict::Fail);
+        assert_eq!(found.message, "apps/web.yaml:1 is written at the deprecated helm.toolkit.fluxcd.io/v2beta1");
+        assert_eq!(found.hint, Some(NextStep::advice("write apiVersion: helm.toolkit.fluxcd.io/v2")));
+        let fine = text.replace("v2beta1", "v2");
+        let report = check(&crate::inspect::read::from_dump::read_text(&fine, "apps/web.yaml").unwrap(), OPTIONS);
+        assert!(
+            report.passed && report.groups.iter().all(|g| g.checks.iter().all(|c| !c.message.contains("web.yaml")))
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::well_known;
 use crate::k8s::ObjectId;
+use crate::k8s::documentation::is_documentation;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -21,6 +22,8 @@ pub enum Drift {
     None,
     /// Fields differ from what the instance builds.
     Drifted,
+    /// Only the wording of a definition differs.
+    Documentation,
     /// Not in the cluster.
     Missing,
     /// Cannot be told: not readable, or not part of the dump.
@@ -32,11 +35,15 @@ impl Drift {
         match self {
             Drift::None => "no",
             Drift::Drifted => "drifted",
+            Drift::Documentation => "documentation",
             Drift::Missing => "missing",
             Drift::Unknown => "Unknown",
         }
     }
 }
+
+/// Fields of one object that are named.
+const MAX_FIELDS: usize = 20;
 
 /// One entry of an inventory.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -170,7 +177,14 @@ fn row(
         Some(live) => {
             let health = kstatus::compute(live);
             let fields = desired.get(&reference).map(|wanted| differences(wanted, live)).unwrap_or_default();
-            let drift = if fields.is_empty() { Drift::None } else { Drift::Drifted };
+            let (wording, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|path| is_documentation(path));
+            let drift = match (fields.is_empty(), wording.is_empty()) {
+                (true, true) => Drift::None,
+                (true, false) => Drift::Documentation,
+                (false, _) => Drift::Drifted,
+            };
+            fields.extend(wording);
+            fields.truncate(MAX_FIELDS);
             (health.status, health.message, drift, fields)
         }
         None => {
@@ -197,7 +211,7 @@ fn row(
     }
 }
 
-/// Paths at which a live object lacks or contradicts what was applied; what others added is no difference. At most twenty.
+/// Paths at which a live object lacks or contradicts what was applied; what others added is no difference.
 pub fn differences(desired: &Value, live: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(fields) = desired.as_object() {
@@ -208,7 +222,6 @@ pub fn differences(desired: &Value, live: &Value) -> Vec<String> {
             }
         }
     }
-    found.truncate(20);
     found
 }
 
@@ -310,6 +323,21 @@ mod tests {
         assert_eq!(rows[0].fields, [".data.k"]);
         assert_eq!((rows[1].drift, rows[1].status), (Drift::Missing, Status::NotFound));
         assert_eq!((rows[2].drift, rows[2].status), (Drift::Unknown, Status::Unknown), "no Deployment in this dump");
+    }
+
+    #[test]
+    fn wording_of_a_definition_is_a_drift_of_its_own() {
+        let definition = |description: &str, kind: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"},
+                "spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"description": description, "type": kind}}}]}})
+        };
+        let drift = |live: Value| {
+            let rows = rows(&Snapshot::of_dump([live]), &instance(), Some(&[definition("new words", "object")]));
+            (rows[0].drift, rows[0].fields.len())
+        };
+        assert_eq!(drift(definition("new words", "object")), (Drift::None, 0));
+        assert_eq!(drift(definition("old words", "object")), (Drift::Documentation, 1));
+        assert_eq!(drift(definition("old words", "array")), (Drift::Drifted, 2));
     }
 
     #[test]

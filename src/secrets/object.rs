@@ -25,6 +25,13 @@ pub struct SecretObject {
 /// A Secret as JSON: its data is zeroed when dropped and not shown by `Debug`.
 pub struct Manifest(Value);
 
+impl Manifest {
+    /// Takes care of a Secret that was read.
+    pub fn of(secret: Value) -> Self {
+        Manifest(secret)
+    }
+}
+
 impl Deref for Manifest {
     type Target = Value;
 
@@ -52,11 +59,11 @@ impl Drop for Manifest {
     }
 }
 
-/// How a Secret that exists stands in the way of a new one.
+/// Whether a Secret that exists has to be replaced to become another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It can be changed in place.
-    Open,
+pub enum ReplaceNeed {
+    /// None: it can be changed in place.
+    InPlace,
     /// Its type differs, and the API server never changes a type.
     OtherType(String),
     /// It is immutable, and the new one differs from it.
@@ -106,15 +113,15 @@ impl SecretObject {
     }
 
     /// Says whether an existing Secret can become this one in place.
-    pub fn standing(&self, live: &Value) -> Standing {
+    pub fn replace_need(&self, live: &Value) -> ReplaceNeed {
         let live_type = live.get("type").and_then(Value::as_str).unwrap_or(super::OPAQUE);
         if live_type != self.content.type_ {
-            return Standing::OtherType(live_type.to_owned());
+            return ReplaceNeed::OtherType(live_type.to_owned());
         }
         let is_immutable = live.get("immutable").and_then(Value::as_bool).unwrap_or(false);
         let same_data = live.get("data").unwrap_or(&Value::Null) == &self.manifest()["data"];
         // Metadata of an immutable Secret may change; data may not, and immutability may not be taken back.
-        if is_immutable && !(same_data && self.immutable) { Standing::Immutable } else { Standing::Open }
+        if is_immutable && !(same_data && self.immutable) { ReplaceNeed::Immutable } else { ReplaceNeed::InPlace }
     }
 
     fn head(&self) -> Map<String, Value> {
@@ -174,14 +181,14 @@ mod tests {
     #[test]
     fn another_type_or_an_immutable_secret_stands_in_the_way() {
         let live = |type_: &str, immutable: bool, a: &str| json!({"type": type_, "immutable": immutable, "data": {"a": a, "b": "/w=="}});
-        assert_eq!(secret().standing(&live("Opaque", false, "x")), Standing::Open);
-        assert_eq!(secret().standing(&live("Opaque", true, "dGV4dA==")), Standing::Open);
-        assert_eq!(secret().standing(&live("Opaque", true, "x")), Standing::Immutable);
+        assert_eq!(secret().replace_need(&live("Opaque", false, "x")), ReplaceNeed::InPlace);
+        assert_eq!(secret().replace_need(&live("Opaque", true, "dGV4dA==")), ReplaceNeed::InPlace);
+        assert_eq!(secret().replace_need(&live("Opaque", true, "x")), ReplaceNeed::Immutable);
         let open = SecretObject { immutable: false, ..secret() };
-        assert_eq!(open.standing(&live("Opaque", true, "dGV4dA==")), Standing::Immutable);
+        assert_eq!(open.replace_need(&live("Opaque", true, "dGV4dA==")), ReplaceNeed::Immutable);
         assert_eq!(
-            secret().standing(&live("kubernetes.io/tls", false, "x")),
-            Standing::OtherType("kubernetes.io/tls".into())
+            secret().replace_need(&live("kubernetes.io/tls", false, "x")),
+            ReplaceNeed::OtherType("kubernetes.io/tls".into())
         );
     }
 }

@@ -51,7 +51,7 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host_and_port = match authority.rsplit_once('@') {
         Some((_, host)) => {
-            warnings.push("the address holds credentials: use --username and a password instead".to_owned());
+            warnings.push("the address holds credentials: give user name and password apart from it".to_owned());
             host
         }
         None => authority,

@@ -55,7 +55,7 @@ fn check_server(server: &str) -> Result<Warnings, SecretError> {
         return Ok(vec![]);
     }
     if let Some(rest) = server.strip_prefix("oci://") {
-        return Err(wrong("a registry has no oci:// in front").hint(format!("write --server={rest}")));
+        return Err(wrong("a registry has no oci:// in front").hint(format!("write {rest}")));
     }
     let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
     if scheme.is_some_and(|s| s != "https" && s != "http") {
@@ -86,7 +86,7 @@ fn check_server(server: &str) -> Result<Warnings, SecretError> {
     }
     let image_like = path.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
     if image_like {
-        return Err(wrong("this is an image, not a registry").hint(format!("write --server={authority}")));
+        return Err(wrong("this is an image, not a registry").hint(format!("write {authority}")));
     }
     if !path.is_empty() {
         warnings.push(format!("server `{server}` has a path; Flux looks for `{authority}`"));

@@ -91,9 +91,7 @@ fn openssh(block: &pem::Block, password: Option<&SecretText>) -> Result<(PublicH
     }
     if key.is_encrypted() {
         let Some(password) = password.filter(|p| !p.is_empty()) else {
-            return Err(
-                wrong("the key is encrypted").hint("give its passphrase with --password-stdin or --password-file")
-            );
+            return Err(wrong("the key is encrypted").hint("give its passphrase as well"));
         };
         key.decrypt(password.expose()).map_err(|_| wrong("the password does not open the key"))?;
     }
@@ -121,7 +119,7 @@ fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(Pub
                 let note = "the key is encrypted in OpenSSL's old way; whether the password opens it is not checked";
                 Ok((PublicHalf::Unknown, true, vec![note.to_owned()]))
             }
-            None => Err(wrong("the key is encrypted").hint("give its passphrase with --password-stdin")),
+            None => Err(wrong("the key is encrypted").hint("give its passphrase as well")),
         },
         Err(Problem::Encrypted) => Err(wrong("Flux does not read encrypted keys of this form").hint(convert)),
         Err(problem) => Err(wrong(&problem.to_string())),

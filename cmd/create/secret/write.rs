@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::SECRET;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::{ApplyOptions, Cluster, ClusterError, Outcome};
+use flux_operator::cluster::requests::Propagation;
+use flux_operator::cluster::{ApplyOptions, Cluster, Outcome};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
-use flux_operator::secrets::{Credentials, SecretObject, Standing};
+use flux_operator::secrets::{Credentials, Manifest, ReplaceNeed, SecretObject};
 use jiff::Timestamp;
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -47,14 +48,47 @@ pub(super) async fn write(
     }
     let cluster = cluster::connect(shell).await?;
     secret.namespace = namespace.or_else(|| cluster.namespace.clone()).unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-    let applied = apply(shell, &cluster, args, &secret);
-    match shell.global().timeout {
-        Some(limit) => tokio::time::timeout(limit.0, applied).await.unwrap_or_else(|_| {
+    let writing = Writing { shell, cluster: &cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
+    let in_place = async {
+        let live = writing.live().await?;
+        match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
+            None => writing.apply(live.as_ref()).await.map(|outcome| Step::Applied(outcome.as_str())),
+            Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
+            Some(_) => {
+                writing.rehearse().await?;
+                Ok(Step::Replace(live.unwrap_or_default()))
+            }
+        }
+    };
+    let step = match shell.global().timeout {
+        Some(limit) => tokio::time::timeout(limit.0, in_place).await.unwrap_or_else(|_| {
             let message = format!("timed out after {:?}: cannot apply {}", limit.0, reference(&secret));
             Err(CliError::new(Exit::Unhealthy, message).object(reference(&secret)))
-        }),
-        None => applied.await,
-    }
+        })?,
+        None => in_place.await?,
+    };
+    let what = match step {
+        Step::Applied(what) => what,
+        Step::Replace(live) => {
+            // Neither --timeout nor an interrupt comes between: every call has its own limit.
+            writing.replace(&live).await?;
+            "replaced"
+        }
+    };
+    let place = match &cluster.endpoint.context {
+        Some(context) => format!("context {context}"),
+        None => cluster.endpoint.server.clone(),
+    };
+    let dry = if writing.dry_run { ", server dry run" } else { "" };
+    shell.print(&format!("{} {what} ({place}{dry})\n", reference(&secret)))?;
+    Ok(Exit::Done)
+}
+
+/// What is left to do once everything is known.
+enum Step {
+    Applied(&'static str),
+    /// The Secret in the way, as it is stored.
+    Replace(Value),
 }
 
 fn export(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
@@ -70,51 +104,92 @@ fn announce(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-async fn apply(shell: &Shell, cluster: &Cluster, args: &SecretArgs, secret: &SecretObject) -> Result<Exit, CliError> {
-    let object = reference(secret);
-    let failed = |error: ClusterError| cli_error(&error);
-    let dry_run = args.dry_run == DryRun::Server;
-    let live = cluster.find(&SECRET, Some(&secret.namespace), &secret.name).await.map_err(failed)?;
-    let in_the_way = live.as_ref().map(|live| secret.standing(live)).filter(|standing| *standing != Standing::Open);
-    let mut replaced = false;
-    if let Some(standing) = &in_the_way {
-        if !args.replace {
-            return Err(refusal(&object, standing));
-        }
-        replaced = true;
-        cluster.delete(&SECRET, Some(&secret.namespace), &secret.name, dry_run).await.map_err(failed)?;
-        if !dry_run {
-            gone(cluster, secret).await?;
-        }
-    }
-    let outcome = if replaced && dry_run {
-        // The old Secret is still there, so the server cannot be asked about the new one.
-        Outcome::Created
-    } else {
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
-        let live = live.as_ref().filter(|_| !replaced);
-        let applied = cluster.apply(&SECRET, &secret.manifest(), live, &options).await;
-        let applied = applied.map_err(|error| {
-            let told = cli_error(&error);
-            if replaced { told.hint("the old Secret is deleted already: run the command again") } else { told }
-        });
-        applied?.0
-    };
-    let what = if replaced { "replaced" } else { outcome.as_str() };
-    let place = match &cluster.endpoint.context {
-        Some(context) => format!("context {context}"),
-        None => cluster.endpoint.server.clone(),
-    };
-    let dry = if dry_run { ", server dry run" } else { "" };
-    shell.print(&format!("{object} {what} ({place}{dry})\n"))?;
-    Ok(Exit::Done)
+struct Writing<'a> {
+    shell: &'a Shell,
+    cluster: &'a Cluster,
+    args: &'a SecretArgs,
+    secret: &'a SecretObject,
+    dry_run: bool,
 }
 
-fn refusal(object: &str, standing: &Standing) -> CliError {
-    let why = match standing {
-        Standing::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
-        Standing::Immutable => "it exists and is immutable".to_owned(),
-        Standing::Open => String::new(),
+impl Writing<'_> {
+    async fn live(&self) -> Result<Option<Value>, CliError> {
+        let found = self.cluster.find(&SECRET, Some(&self.secret.namespace), &self.secret.name).await;
+        found.map_err(|error| cli_error(&error))
+    }
+
+    async fn apply(&self, live: Option<&Value>) -> Result<Outcome, CliError> {
+        if !self.dry_run {
+            self.shell.interruption().writes();
+        }
+        let options =
+            ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: self.args.force_conflicts, dry_run: self.dry_run };
+        let applied = self.cluster.apply(&SECRET, &self.secret.manifest(), live, &options).await;
+        applied.map(|(outcome, _)| outcome).map_err(|error| cli_error(&error))
+    }
+
+    /// Lets the API server judge the new Secret while the old one is still there: as a dry run, under a name nobody has.
+    async fn rehearse(&self) -> Result<(), CliError> {
+        let name: String = self.secret.name.chars().take(200).collect();
+        let rehearsed =
+            SecretObject { name: format!("{name}-{:x}", Timestamp::now().as_nanosecond()), ..self.secret.clone() };
+        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run: true };
+        let applied = self.cluster.apply(&SECRET, &rehearsed.manifest(), None, &options).await;
+        applied.map(|_| ()).map_err(|error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret))))
+    }
+
+    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
+    async fn replace(&self, live: &Value) -> Result<(), CliError> {
+        if self.dry_run {
+            let deleted = self.cluster.delete(&SECRET, Some(&self.secret.namespace), &self.secret.name, true).await;
+            return deleted.map(|_| ()).map_err(|error| cli_error(&error));
+        }
+        let _held = self.shell.interruption().hold();
+        self.shell.interruption().writes();
+        let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
+        if !deleted.map_err(|error| cli_error(&error.explained))? {
+            return Err(CliError::failed(format!("cannot replace {}", reference(self.secret)))
+                .cause("somebody else deleted or changed it in the meantime")
+                .hint("run the command again"));
+        }
+        let created = match gone(self.cluster, self.secret).await {
+            Ok(()) => self.apply(None).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let Err(error) = created else { return Ok(()) };
+        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: true, dry_run: false };
+        let old = as_before(live);
+        match self.cluster.apply(&SECRET, &old, None, &options).await {
+            Ok(_) => Err(error.hint(format!("{} is there again as it was", reference(self.secret)))),
+            Err(again) => Err(error
+                .cause(format!("the old Secret, which is deleted, cannot be put back: {}", again.reason))
+                .hint("run the command again")),
+        }
+    }
+}
+
+/// A Secret as it was, without what the API server gives each object anew. Zeroed when dropped, as every manifest.
+fn as_before(live: &Value) -> Manifest {
+    let metadata = |key: &str| live.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
+    let mut kept = serde_json::Map::new();
+    for key in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
+        kept.extend(metadata(key).map(|value| (key.to_owned(), value)));
+    }
+    let mut object = serde_json::Map::new();
+    object.insert("apiVersion".into(), "v1".into());
+    object.insert("kind".into(), "Secret".into());
+    object.insert("metadata".into(), kept.into());
+    for key in ["type", "data", "immutable"] {
+        object.extend(live.get(key).cloned().map(|value| (key.to_owned(), value)));
+    }
+    Manifest::of(object.into())
+}
+
+fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
+    let why = match need {
+        ReplaceNeed::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
+        ReplaceNeed::Immutable => "it exists and is immutable".to_owned(),
+        ReplaceNeed::InPlace => String::new(),
     };
     CliError::failed(format!("cannot apply {object}"))
         .cause(why)
@@ -142,4 +217,23 @@ async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> 
 
 fn reference(secret: &SecretObject) -> String {
     ObjectId::new("", "Secret", Some(&secret.namespace), &secret.name).lower_case()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_put_back_with_everything_but_what_the_server_gives() {
+        let live = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true, "data": {"a": "Yg=="},
+            "metadata": {"name": "s", "namespace": "n", "labels": {"l": "1"}, "uid": "u", "resourceVersion": "7",
+                "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []}});
+        assert_eq!(
+            *as_before(&live),
+            json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true, "data": {"a": "Yg=="},
+                "metadata": {"name": "s", "namespace": "n", "labels": {"l": "1"}}})
+        );
+    }
 }

@@ -31,7 +31,7 @@ pub struct Collected<T> {
 ///
 /// # Errors
 /// The server cannot be reached, does not accept the credentials, or answers with an error that is neither a refusal nor
-/// an absence.
+/// an absence; or the view is not done asking after 64 rounds.
 pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T) -> Result<Collected<T>, ClusterError> {
     let mut snapshot = Snapshot::of_cluster();
     let mut refusals = Vec::new();
@@ -39,9 +39,13 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
     loop {
         let value = view(&snapshot);
         let needs = snapshot.take_needs();
-        rounds += 1;
-        if needs.is_empty() || rounds > MAX_ROUNDS {
+        if needs.is_empty() {
             return Ok(Collected { value, snapshot, refusals });
+        }
+        rounds += 1;
+        if rounds > MAX_ROUNDS {
+            let reason = format!("after {MAX_ROUNDS} rounds of requests {} objects are still unknown", needs.len());
+            return Err(ClusterError::new("gather everything", cluster.endpoint.clone(), Reason::Other(reason)));
         }
         let answers = stream::iter(needs).map(|need| async move {
             let answer = answer(cluster, &need).await;
@@ -250,4 +254,37 @@ pub async fn names(
     let table: NameTable = serde_json::from_str(&text).map_err(|e| failed(kube::Error::SerdeError(e)))?;
     let name = |row: NameRow| row.cells.first().and_then(Value::as_str).map(str::to_owned);
     Ok(table.rows.into_iter().filter_map(name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::api::kinds::CONFIG_MAP;
+    use crate::cluster::Endpoint;
+
+    #[tokio::test]
+    async fn a_view_that_never_stops_asking_is_an_error_and_not_half_an_answer() {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+                "message": "", "details": {"kind": "configmaps", "name": "x"}});
+            Response::builder().status(404).body(Body::from(status.to_string().into_bytes()))
+        });
+        let cluster = Cluster::of_client(Client::new(service, "default"), Endpoint::default());
+        let mut asked = 0;
+        let view = |snapshot: &Snapshot| {
+            asked += 1;
+            snapshot.get(&CONFIG_MAP, Some("a"), &format!("c{asked}")).is_some()
+        };
+        let error = collect(&cluster, view).await.map(|collected| collected.value).unwrap_err();
+        assert!(error.reason.to_string().contains("after 64 rounds of requests"), "{}", error.reason);
+        let chain = |snapshot: &Snapshot| {
+            // As long as a chain may be: one thing more in each round.
+            (0..60).take_while(|n| snapshot.get(&CONFIG_MAP, Some("a"), &format!("c{n}")).is_some()).count()
+        };
+        assert_eq!(collect(&cluster, chain).await.map(|collected| collected.value).unwrap(), 0);
+    }
 }

@@ -1,16 +1,19 @@
 //! Reads what others wrote down: `kubectl cluster-info dump` folders, `kubectl get -o json|yaml` lists, streams of both.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::snapshot;
-use super::snapshot::Snapshot;
+use super::snapshot::{OutdatedManifest, Snapshot};
+use crate::api::kinds;
 use crate::format::yaml;
+use crate::inspect::object::{self, ObjectRef};
 
-/// No dump file is read beyond this; a whole cluster of tens of thousands of objects stays below it.
-const MAX_FILE_BYTES: u64 = 1 << 30;
+/// No dump is read beyond this, all its files together; a cluster of tens of thousands of objects stays below it.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Why a dump was not read.
 #[derive(Debug, Error)]
@@ -21,8 +24,10 @@ pub enum DumpError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{} is larger than 1 GiB", .0.display())]
-    TooLarge(PathBuf),
+    #[error("{0} is more than the limit of {1} bytes for a dump")]
+    TooLarge(String, u64),
+    #[error("{} is neither a file, a folder nor a pipe", .0.display())]
+    NoFile(PathBuf),
     #[error("cannot understand {origin}")]
     Yaml {
         origin: String,
@@ -42,8 +47,13 @@ pub enum DumpError {
 /// Reads one file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder. Symbolic links are not followed.
 ///
 /// # Errors
-/// When a file cannot be read or understood, or when nothing in it is a Kubernetes object or list.
+/// When a file cannot be read or understood, when nothing in it is a Kubernetes object or list, or when there is more than
+/// 1 GiB of it.
 pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
+    read_within(path, MAX_BYTES)
+}
+
+fn read_within(path: &Path, limit: u64) -> Result<Snapshot, DumpError> {
     let read_error = |path: &Path| {
         let path = path.to_owned();
         move |source| DumpError::Read { path, source }
@@ -51,6 +61,7 @@ pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
     let mut snapshot = Snapshot::of_dump([]);
     let mut found = false;
     let mut waiting = vec![path.to_owned()];
+    let mut left = limit;
     while let Some(path) = waiting.pop() {
         let metadata = std::fs::metadata(&path).map_err(read_error(&path))?;
         if metadata.is_dir() {
@@ -63,16 +74,47 @@ pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
             }
             continue;
         }
-        if metadata.len() > MAX_FILE_BYTES {
-            return Err(DumpError::TooLarge(path));
+        if !is_readable(&metadata) {
+            return Err(DumpError::NoFile(path));
         }
-        let bytes = std::fs::read(&path).map_err(read_error(&path))?;
-        found |= add_text(&mut snapshot, &String::from_utf8_lossy(&bytes), &path.display().to_string())?;
+        let origin = path.display().to_string();
+        let file = std::fs::File::open(&path).map_err(read_error(&path))?;
+        let bytes = read_at_most(file, left).map_err(read_error(&path))?;
+        let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.clone(), limit))?;
+        left = left.saturating_sub(bytes.len() as u64);
+        found |= add_text(&mut snapshot, &String::from_utf8_lossy(&bytes), &origin)?;
     }
     if found { Ok(snapshot) } else { Err(DumpError::Empty(path.display().to_string())) }
 }
 
-/// Reads one text, for example standard input; `origin` names it in errors.
+/// Whether there can be a dump in it: a file, or a pipe as `--from <(…)` makes one; a device never ends.
+fn is_readable(metadata: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    let is_pipe = std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
+    #[cfg(not(unix))]
+    let is_pipe = false;
+    metadata.is_file() || is_pipe
+}
+
+/// All bytes, or `None` when there are more than `limit`.
+fn read_at_most(reader: impl Read, limit: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+/// Reads a stream such as standard input to its end; `origin` names it in errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_stream(reader: impl Read, origin: &str) -> Result<Snapshot, DumpError> {
+    let failed = |source| DumpError::Read { path: origin.into(), source };
+    let bytes = read_at_most(reader, MAX_BYTES).map_err(failed)?;
+    let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
+    read_text(&String::from_utf8_lossy(&bytes), origin)
+}
+
+/// Reads one text; `origin` names it in errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -96,7 +138,7 @@ fn add_text(snapshot: &mut Snapshot, text: &str, origin: &str) -> Result<bool, D
     // `kubectl cluster-info dump` to stdout is JSON documents and logs in turn; its logs.txt files are logs alone.
     while let Some(start) = find_line(rest, START) {
         let (documents, log) = rest.split_at(start);
-        found |= add_documents(snapshot, documents, origin)?;
+        found |= add_documents(snapshot, documents, origin, lines_before(text, rest))?;
         let (header, body) = log.split_once('\n').unwrap_or((log, ""));
         let end = find_line(body, END).unwrap_or(body.len());
         let (lines, tail) = body.split_at(end);
@@ -107,7 +149,7 @@ fn add_text(snapshot: &mut Snapshot, text: &str, origin: &str) -> Result<bool, D
         }
         rest = tail.split_once('\n').map_or("", |(_, rest)| rest);
     }
-    Ok(found | add_documents(snapshot, rest, origin)?)
+    Ok(found | add_documents(snapshot, rest, origin, lines_before(text, rest))?)
 }
 
 fn find_line(text: &str, prefix: &str) -> Option<usize> {
@@ -124,18 +166,59 @@ fn log_header(line: &str) -> Option<(&str, &str, &str)> {
     Some((container, namespace, pod))
 }
 
-fn add_documents(snapshot: &mut Snapshot, text: &str, origin: &str) -> Result<bool, DumpError> {
+/// How many lines of a text come before the rest of it.
+fn lines_before(text: &str, rest: &str) -> u64 {
+    text.get(..text.len() - rest.len()).map_or(0, |read| read.lines().count() as u64)
+}
+
+/// Flux objects of a document, also inside lists, that are written at a version other than the newest: with the JSON
+/// pointer to each.
+fn outdated(document: &Value, pointer: &str, found: &mut impl FnMut(String, OutdatedManifest)) {
+    if let Some(items) = document.get("items").and_then(Value::as_array) {
+        for (index, item) in items.iter().enumerate() {
+            outdated(item, &format!("{pointer}/items/{index}"), found);
+        }
+        return;
+    }
+    let version = object::version(document);
+    let is_old = kinds::of(object::group(document), object::kind(document))
+        .is_some_and(|kind| kind.versions.first() != Some(&version));
+    if is_old && !object::name(document).is_empty() {
+        let object = ObjectRef::of(document);
+        let manifest = OutdatedManifest { origin: String::new(), line: None, object, version: version.to_owned() };
+        found(format!("{pointer}/apiVersion"), manifest);
+    }
+}
+
+fn add_documents(snapshot: &mut Snapshot, text: &str, origin: &str, lines: u64) -> Result<bool, DumpError> {
     let mut found = false;
+    let mut old: Vec<(usize, String, OutdatedManifest)> = vec![];
+    let mut count = 0;
+    let mut look = |document: &Value| {
+        outdated(document, "", &mut |pointer, manifest| old.push((count, pointer, manifest)));
+        count += 1;
+    };
     if text.trim_start().starts_with(['{', '[']) {
         for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
             let document = document.map_err(|source| DumpError::Json { origin: origin.into(), source })?;
+            look(&document);
             found |= add_document(snapshot, document);
         }
     } else {
         let documents =
             yaml::parse_documents(text).map_err(|source| DumpError::Yaml { origin: origin.into(), source })?;
         for document in documents {
+            look(&document);
             found |= add_document(snapshot, document);
+        }
+    }
+    if !old.is_empty() {
+        // A second reading, only where there is something to point at. A stream of JSON documents is no YAML: no lines.
+        let positions = Some(yaml::parse_positions(text)).filter(|positions| positions.len() == count);
+        for (index, pointer, manifest) in old {
+            let location = positions.as_ref().and_then(|all| all.get(index)?.key(&pointer));
+            let line = location.map(|location| lines + location.line);
+            snapshot.insert_outdated(OutdatedManifest { origin: origin.to_owned(), line, ..manifest });
         }
     }
     Ok(found)
@@ -172,7 +255,7 @@ fn add_document(snapshot: &mut Snapshot, mut document: Value) -> bool {
             }
             true
         }
-        _ if !kind.is_empty() && !crate::inspect::object::name(&document).is_empty() => {
+        _ if !kind.is_empty() && !object::name(&document).is_empty() => {
             snapshot::trim(&mut document);
             snapshot.insert(document);
             true
@@ -203,6 +286,25 @@ mod tests {
     }
 
     #[test]
+    fn old_versions_are_found_where_they_are_written() {
+        let places = |text: &str| -> Vec<_> {
+            let snapshot = read_text(text, "a.yaml").unwrap();
+            snapshot.outdated().iter().map(|m| (m.object.to_string(), m.version.clone(), m.line)).collect()
+        };
+        let release =
+            "kind: HelmRelease\napiVersion: helm.toolkit.fluxcd.io/v2beta1\nmetadata: {name: web, namespace: apps}\n";
+        let new = release.replace("v2beta1", "v2").replace("name: web", "name: new");
+        let expected = ("HelmRelease/apps/web".to_owned(), "v2beta1".to_owned());
+        let at = |line| vec![(expected.0.clone(), expected.1.clone(), line)];
+        assert_eq!(places(&format!("{new}---\n{release}")), at(Some(6)));
+        let list = "apiVersion: v1\nkind: List\nitems:\n- kind: HelmRelease\n  apiVersion: helm.toolkit.fluxcd.io/v2beta1\n  metadata: {name: web, namespace: apps}\n";
+        assert_eq!(places(list), at(Some(5)));
+        let json = "{\n\"apiVersion\": \"helm.toolkit.fluxcd.io/v2beta1\", \"kind\": \"HelmRelease\",\n\"metadata\": {\"name\": \"web\", \"namespace\": \"apps\"}}\n";
+        assert_eq!(places(json), at(Some(2)));
+        assert_eq!(places(&format!("{json}{{\"kind\": \"Pod\"}}")), at(None));
+    }
+
+    #[test]
     fn logs_between_documents_are_kept_by_container() {
         let text = "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n==== START logs for container manager of pod a/p ====\none\ntwo\n==== END logs for container manager of pod a/p ====\n{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\",\"namespace\":\"a\"}}\n";
         let snapshot = read_text(text, "test").unwrap();
@@ -225,5 +327,21 @@ mod tests {
         assert!(matches!(read_text("just: a map\n", "stdin"), Err(DumpError::Empty(_))));
         assert!(matches!(read_text("{\"a\":", "stdin"), Err(DumpError::Json { .. })));
         assert!(matches!(read(&folder.path().join("absent")), Err(DumpError::Read { .. })));
+    }
+
+    #[test]
+    fn what_never_ends_and_what_is_too_much_is_an_error() {
+        assert!(matches!(read(Path::new("/dev/zero")), Err(DumpError::NoFile(_))));
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"kind":"PodList","apiVersion":"v1","items":[]}"#;
+        for name in ["a.json", "b.json"] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let limit = text.len() as u64;
+        assert!(read_within(&folder.path().join("a.json"), limit).is_ok());
+        assert!(matches!(read_within(&folder.path().join("a.json"), limit - 1), Err(DumpError::TooLarge(..))));
+        assert!(matches!(read_within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all files together");
+        assert!(read_within(folder.path(), 2 * limit).is_ok());
+        assert_eq!(read_at_most(std::io::repeat(b' '), 10).unwrap(), None);
     }
 }

@@ -71,6 +71,17 @@ pub enum Answer {
     Unavailable(String),
 }
 
+/// An object as somebody wrote it at a version that is not the newest of its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutdatedManifest {
+    /// The file, or what else the text came from.
+    pub origin: String,
+    /// Line of its `apiVersion`, from 1; `None` where the text does not tell.
+    pub line: Option<u64>,
+    pub object: ObjectId,
+    pub version: String,
+}
+
 /// Objects by group, kind, namespace and name, with logs and the server's version.
 #[derive(Debug, Default)]
 pub struct Snapshot {
@@ -83,6 +94,7 @@ pub struct Snapshot {
     complete: bool,
     /// Kinds a complete snapshot is known to list whole: at least one object, or an empty list, was in it.
     listed: BTreeSet<(String, String)>,
+    outdated: Vec<OutdatedManifest>,
     done: BTreeMap<Need, Outcome>,
     missing: RefCell<BTreeSet<Need>>,
 }
@@ -120,6 +132,15 @@ impl Snapshot {
         let kind = (reference.group.clone(), reference.kind.clone());
         self.listed.insert(kind);
         self.objects.insert(reference, object);
+    }
+
+    pub(super) fn insert_outdated(&mut self, manifest: OutdatedManifest) {
+        self.outdated.push(manifest);
+    }
+
+    /// Flux objects of a dump that were written at an older version, in the order they were read.
+    pub fn outdated(&self) -> &[OutdatedManifest] {
+        &self.outdated
     }
 
     /// Records that a kind was listed and had no objects.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::cluster::program::{end, finish, on_terminal, run};
@@ -30,6 +31,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_signal_at_the_prompt_leaves_the_terminal_intact,
         labels_annotations_and_immutable_are_stored,
         another_type_or_an_immutable_secret_is_replaced_only_when_asked,
+        a_replacement_that_is_refused_leaves_the_old_secret,
         fields_of_another_manager_are_a_conflict_with_a_way_out,
         dry_runs_store_nothing,
         an_export_needs_no_cluster_and_can_be_applied,
@@ -483,6 +485,47 @@ async fn another_type_or_an_immutable_secret_is_replaced_only_when_asked(cluster
     assert_eq!(value(&stored(&cluster, "old").await, "password"), b"q");
     run(cluster.command(), &with(&bucket, "--quiet")).await.exits(0).stdout_has("replaced");
     assert_eq!(stored(&cluster, "old").await.type_.as_deref(), Some("Opaque"));
+}
+
+async fn a_replacement_that_is_refused_leaves_the_old_secret(cluster: TestCluster) {
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(cluster.client());
+    let name = format!("refuse-{}", cluster.namespace());
+    let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+        "spec": {"matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["CREATE"]}],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": cluster.namespace()}}},
+            "validations": [{"expression": "!has(object.metadata.labels) || !('refused' in object.metadata.labels)", "message": "no such secret here"}]}});
+    let binding = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]}});
+    policies.create(&PostParams::default(), &serde_json::from_value(policy).unwrap()).await.unwrap();
+    bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
+    run(cluster.command(), &basic).await.exits(0);
+    let before = stored(&cluster, "kept").await;
+    let probe = [
+        "create",
+        "secret",
+        "basic-auth",
+        "probe",
+        "--username=u",
+        "--password=a",
+        "--label=refused=yes",
+        "--dry-run=server",
+    ];
+    // The API server picks a new policy up in its own time.
+    for _ in 0..100 {
+        if run(cluster.command(), &probe).await.code != 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let bucket =
+        ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace", "--label=refused=yes"];
+    run(cluster.command(), &bucket).await.exits(1).stderr_has("no such secret here").stderr_has("is as it was");
+    let after = stored(&cluster, "kept").await;
+    assert_eq!((after.metadata.uid, after.data), (before.metadata.uid, before.data));
+    policies.delete(&name, &DeleteParams::default()).await.unwrap();
+    bindings.delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
 async fn fields_of_another_manager_are_a_conflict_with_a_way_out(cluster: TestCluster) {

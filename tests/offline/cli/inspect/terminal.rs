@@ -74,3 +74,120 @@ fn a_terminal_gets_colour_unless_no_color_is_set() {
     assert!(shown(80, "get all -A").contains("\u{1b}["));
     assert!(!shown(80, "get all -A --color never").contains("\u{1b}[3"));
 }
+
+/// The dump with a title, a clipboard and a screen sequence in every text that is not a word of the API.
+fn hostile_dump() -> String {
+    const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}1m\u{202e}";
+    fn spoil(value: &mut serde_json::Value, key: &str) {
+        match value {
+            serde_json::Value::String(text) => {
+                let is_needed =
+                    matches!(key, "apiVersion" | "kind" | "id" | "v" | "type" | "status" | "lastTransitionTime")
+                        || key.ends_with("imestamp")
+                        || matches!(text.as_str(), "flux" | "flux-system" | "web" | "apps" | "source-controller");
+                if !is_needed {
+                    text.push_str(HOSTILE);
+                }
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, key)),
+            serde_json::Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| spoil(value, key)),
+            _ => {}
+        }
+    }
+    let mut dump = serde_json::from_str(&std::fs::read_to_string(DUMP).expect("the dump")).expect("JSON");
+    spoil(&mut dump, "");
+    let forged = format!("x{HOSTILE}_forged{HOSTILE}__ConfigMap");
+    let version = serde_json::json!({"serverVersion": {"gitVersion": format!("v1.36.3{HOSTILE}"), "platform": format!("a{HOSTILE}")}});
+    if let Some(items) = dump["items"].as_array_mut() {
+        let instance = items.iter_mut().find(|item| item["kind"] == "FluxInstance").expect("an instance");
+        let entries = instance["status"]["inventory"]["entries"].as_array_mut().expect("an inventory");
+        entries.push(serde_json::json!({"id": forged, "v": "v1"}));
+    }
+    format!("{dump}\n{version}")
+}
+
+#[test]
+fn nothing_in_a_dump_steers_the_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dump.json");
+    std::fs::write(&file, hostile_dump()).expect("written");
+    let reads = [
+        "get instance -A",
+        "get instance -A -o wide",
+        "get instance -A -o name",
+        "get instance -A -o yaml",
+        "get instance -A -o jsonpath='{.items[*].status.conditions[*].message}'",
+        "get instance -A -o custom-columns=M:.status.conditions[0].message",
+        "get components",
+        "get components -o wide",
+        "get history",
+        "get inventory -o wide",
+        "get inventory -o name",
+        "get all -A -o wide",
+        "get all -A --show-labels",
+        "get all -A --sort-by .metadata.name",
+        "tree instance",
+        "tree instance -o name",
+        "tree instance -o jsonpath='{.children[*].children[*].object.name}'",
+        "tree kustomization flux-system",
+        "trace deployment/web -n apps",
+        "events -A",
+        "stats",
+        "check",
+        "check --short",
+        "version",
+        "why instance",
+        "export report",
+        "get instance nope",
+    ];
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    for arguments in reads {
+        for color in ["always", "never"] {
+            let line = format!("{binary} {arguments} --color {color} --from {}", file.display());
+            let script = format!("stty cols 250 rows 50; {line}; echo; echo END");
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
+            let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
+            let text = session.exp_string("END").expect("the command ends");
+            // Own colours are all that may be left: ESC [ digits m.
+            let left = if color == "always" { plain_colours(&text) } else { text.clone() };
+            let bad = left.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t') && u32::from(*c) < 0x80);
+            assert!(bad.is_none(), "{arguments} --color {color}: {bad:?} in {left:?}");
+            assert!(text.len() > 20, "{arguments}: {text:?}");
+        }
+    }
+}
+
+/// The text without sequences that set a colour.
+fn plain_colours(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(after.len());
+        if after[end..].starts_with('m') {
+            rest = &after[end + 1..];
+        } else {
+            plain.push('\u{1b}');
+            rest = after;
+        }
+    }
+    plain + rest
+}
+
+#[test]
+fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
+    for arguments in [
+        &["get", "components"][..],
+        &["get", "inventory"],
+        &["get", "instance", "-A"],
+        &["get", "all", "-A"],
+        &["stats"],
+    ] {
+        let arguments = [arguments, &["--filter", "name=nothing-like-it"]].concat();
+        let arguments = if arguments[0] == "stats" { vec!["stats", "--filter", "failing=99"] } else { arguments };
+        let run = super::read(&arguments).exits(0);
+        assert!(run.stdout.is_empty(), "{arguments:?}: {}", run.stdout);
+        assert!(run.stderr.contains("match the filters"), "{arguments:?}: {}", run.stderr);
+    }
+}

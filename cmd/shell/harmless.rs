@@ -1,0 +1,68 @@
+//! Text of others on its way to a terminal: nothing in it may steer the terminal.
+//!
+//! Everything that reaches the user goes through here in [`Shell`](super::Shell), so that no command has to think of it.
+
+use std::borrow::Cow;
+
+/// The text without what a terminal would take for a command: controls (line ends and tabs stay) and marks that turn the
+/// direction of writing.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    filtered(text, false)
+}
+
+/// Like [`harmless`], but colours stay: for text that was coloured here, after what came from elsewhere was cleaned.
+pub fn harmless_in_colour(text: &str) -> Cow<'_, str> {
+    filtered(text, true)
+}
+
+fn steers(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn filtered(text: &str, colours: bool) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(steers) {
+        let (plain, from) = rest.split_at(at);
+        kept.push_str(plain);
+        let colour = if colours { colour_at_start(from) } else { "" };
+        kept.push_str(colour);
+        let width = if colour.is_empty() { from.chars().next().map_or(0, char::len_utf8) } else { colour.len() };
+        rest = from.get(width..).unwrap_or_default();
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// The colour sequence (`ESC [ digits and semicolons m`) a text begins with, or nothing.
+fn colour_at_start(text: &str) -> &str {
+    let Some(parameters) = text.strip_prefix("\u{1b}[") else { return "" };
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(parameters.len());
+    if parameters.get(end..).is_some_and(|rest| rest.starts_with('m')) {
+        text.get(.."\u{1b}[".len() + end + 1).unwrap_or_default()
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_go_and_text_stays() {
+        assert_eq!(harmless("a\tü\n✔"), "a\tü\n✔");
+        assert_eq!(harmless("\u{1b}]52;c;eA==\u{7}x\r\u{9b}1my\u{202e}z"), "]52;c;eA==x1myz");
+        assert_eq!(harmless("\u{1b}[31mred\u{1b}[0m"), "[31mred[0m");
+    }
+
+    #[test]
+    fn only_colours_survive_where_colours_are_written() {
+        assert_eq!(harmless_in_colour("\u{1b}[1;31mred\u{1b}[0m"), "\u{1b}[1;31mred\u{1b}[0m");
+        assert_eq!(harmless_in_colour("\u{1b}[2J\u{1b}[H\u{1b}]0;t\u{7}x\u{1b}["), "[2J[H]0;tx[");
+    }
+}
