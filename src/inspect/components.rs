@@ -123,7 +123,8 @@ pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
         .map(|reference| reference.name);
     let expected: BTreeSet<String> = components.chain(owned).filter(|name| !name.is_empty()).collect();
     let found = deployments(snapshot, namespace);
-    if !snapshot.knows(&DEPLOYMENT) {
+    // What is still on its way is not missing.
+    if !snapshot.knows(&DEPLOYMENT) || snapshot.is_loading() {
         return vec![];
     }
     expected.into_iter().filter(|name| found.iter().all(|d| object::name(d) != name)).collect()

@@ -129,8 +129,30 @@ pub fn entries(object: &Value) -> Vec<ObjectId> {
         .collect()
 }
 
-/// Makes the snapshot load the owned objects of an inventory by one list per kind instead of one request per object.
-pub fn prefetch(snapshot: &Snapshot, owner: &Value) {
+/// An entry of an inventory, and the object in the cluster.
+pub type Owned<'a> = (ObjectId, Option<&'a Value>);
+
+/// The entries of an inventory with their live objects; `None` while those are on their way.
+///
+/// A cluster is asked for one list per kind, and then one by one for what those do not hold.
+pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'a>>> {
+    list_owned(snapshot, owner);
+    if snapshot.is_loading() {
+        return None;
+    }
+    let live = |id: ObjectId| {
+        let live = snapshot.get_ref(&id);
+        (id, live)
+    };
+    Some(entries(owner).into_iter().map(live).collect())
+}
+
+/// Like [`owned`], for views that show entries before their objects are there.
+pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'a>> {
+    owned(snapshot, owner).unwrap_or_else(|| entries(owner).into_iter().map(|id| (id, None)).collect())
+}
+
+fn list_owned(snapshot: &Snapshot, owner: &Value) {
     let selector = match (object::group(owner), object::namespace(owner)) {
         (well_known::GROUP, Some(namespace)) => format!(
             "{}={},{}={namespace}",
@@ -153,17 +175,11 @@ pub fn prefetch(snapshot: &Snapshot, owner: &Value) {
 
 /// The rows of an instance's inventory in inventory order. `desired` holds what the instance builds now, where that is known.
 pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
-    prefetch(snapshot, instance);
     let desired: BTreeMap<ObjectId, &Value> =
         desired.into_iter().flatten().map(|object| (ObjectId::of(object), object)).collect();
-    let waiting = snapshot.has_needs();
-    entries(instance)
+    owned_so_far(snapshot, instance)
         .into_iter()
-        .map(|reference| {
-            // The lists come first; what they do not hold is then asked for one by one.
-            let live = if waiting { None } else { snapshot.get_ref(&reference) };
-            row(snapshot, reference, live, &desired)
-        })
+        .map(|(reference, live)| row(snapshot, reference, live, &desired))
         .collect()
 }
 

@@ -114,14 +114,11 @@ pub struct TreeOptions {
 
 /// The tree of a FluxInstance: the stages it applied, Deployments with their pods, then the sync's source and what it brought.
 pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> TreeNode {
-    inventory::prefetch(snapshot, instance);
-    let waiting = snapshot.has_needs();
     let mut root = TreeNode::of(snapshot, ObjectId::of(instance), Some(instance));
     let mut stages: [(&str, Vec<TreeNode>); 3] =
         [("definitions and roles", vec![]), ("controllers", vec![]), ("sync", vec![])];
     let mut seen = BTreeSet::from([ObjectId::of(instance)]);
-    for reference in inventory::entries(instance) {
-        let live = if waiting { None } else { snapshot.get_ref(&reference) };
+    for (reference, live) in inventory::owned_so_far(snapshot, instance) {
         let stage = match (reference.group.as_str(), reference.kind.as_str()) {
             ("apiextensions.k8s.io", _) | ("", "Namespace") | (_, "ClusterRole") => 0,
             (group, kind) if kinds::of(group, kind).is_some() => 2,
@@ -184,19 +181,12 @@ fn children(
             let pods = components::pods(snapshot, owner).into_iter();
             pods.map(|pod| TreeNode::of(snapshot, ObjectId::of(pod), Some(pod))).collect()
         }
-        (kinds::KUSTOMIZE_GROUP | kinds::HELM_GROUP | well_known::GROUP, _) => {
-            inventory::prefetch(snapshot, owner);
-            let waiting = snapshot.has_needs();
-            inventory::entries(owner)
-                .into_iter()
-                .filter(|reference| *reference != ObjectId::of(owner))
-                .filter(|r| !options.compact || kinds::of(&r.group, &r.kind).is_some())
-                .map(|reference| {
-                    let live = if waiting { None } else { snapshot.get_ref(&reference) };
-                    node(snapshot, reference, live, seen, options, depth)
-                })
-                .collect()
-        }
+        (kinds::KUSTOMIZE_GROUP | kinds::HELM_GROUP | well_known::GROUP, _) => inventory::owned_so_far(snapshot, owner)
+            .into_iter()
+            .filter(|(reference, _)| *reference != ObjectId::of(owner))
+            .filter(|(r, _)| !options.compact || kinds::of(&r.group, &r.kind).is_some())
+            .map(|(reference, live)| node(snapshot, reference, live, seen, options, depth))
+            .collect(),
         _ => vec![],
     }
 }

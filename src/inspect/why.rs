@@ -200,12 +200,8 @@ impl<'a> Walk<'a> {
 
     /// An object of the inventory that is being deleted and held by a finalizer.
     fn held_object(&mut self) -> Option<Cause> {
-        inventory::prefetch(self.snapshot, self.instance);
-        if self.snapshot.has_needs() {
-            return None;
-        }
-        for reference in inventory::entries(self.instance) {
-            let Some(live) = self.snapshot.get_ref(&reference) else { continue };
+        for (reference, live) in inventory::owned(self.snapshot, self.instance)? {
+            let Some(live) = live else { continue };
             let Some(requested) = object::time(live, "/metadata/deletionTimestamp") else { continue };
             let finalizers = finalizers(live);
             if finalizers.is_empty() {
@@ -357,15 +353,11 @@ impl<'a> Walk<'a> {
 
     /// Objects of the inventory that are missing, failed or held, other than Deployments.
     fn inventory(&mut self) -> Option<Cause> {
-        inventory::prefetch(self.snapshot, self.instance);
-        if self.snapshot.has_needs() {
-            return None;
-        }
-        for reference in inventory::entries(self.instance) {
+        for (reference, live) in inventory::owned(self.snapshot, self.instance)? {
             if kinds::of(&reference.group, &reference.kind).is_some() {
                 continue;
             }
-            let Some(live) = self.snapshot.get_ref(&reference) else {
+            let Some(live) = live else {
                 let resource = self.snapshot.resource_type(&reference.group, &reference.version, &reference.kind);
                 if resource.is_some_and(|resource| self.snapshot.knows(&resource)) {
                     return Some(self.missing(reference));

@@ -197,7 +197,7 @@ impl Snapshot {
     }
 
     /// Whether something was asked for that is not known yet.
-    pub fn has_needs(&self) -> bool {
+    pub fn is_loading(&self) -> bool {
         !self.missing.borrow().is_empty()
     }
 

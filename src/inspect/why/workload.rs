@@ -289,7 +289,7 @@ impl<'a> Walk<'a> {
             match self.snapshot.get(&PVC, object::namespace(pod), name) {
                 Some(claim) if !kstatus::compute(claim).is_current() => return Some(self.pending_claim(claim)),
                 Some(_) => {}
-                None if self.snapshot.knows(&PVC) && !self.snapshot.has_needs() => {
+                None if self.snapshot.knows(&PVC) && !self.snapshot.is_loading() => {
                     return Some(
                         Cause::new(Reason::ClaimPending, pod, format!("the claim {name} of the pod does not exist"))
                             .evidence(

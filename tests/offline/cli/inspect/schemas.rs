@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::json;
+use super::read;
 
 /// Says where a value does not fit a schema: the part of JSON Schema that ours use.
 fn misfits(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {
@@ -90,7 +90,9 @@ fn every_view_keeps_to_its_published_schema() {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let schema: Value = serde_json::from_str(&text).expect("a schema");
         let mut found = Vec::new();
-        misfits(&json(arguments), &schema, &schema, name, &mut found);
+        // What is not well in the dump is part of the views.
+        let shown = read(&[arguments, &["-o", "json"]].concat()).stdout;
+        misfits(&serde_json::from_str(&shown).expect("JSON"), &schema, &schema, name, &mut found);
         assert!(found.is_empty(), "{found:#?}");
     }
 }
