@@ -64,7 +64,8 @@ pub fn of_build(error: &BuildError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use flux_operator::cluster::{Endpoint, ObjectRef};
+    use flux_operator::cluster::Endpoint;
+    use flux_operator::k8s::ObjectId;
 
     use super::*;
 
@@ -83,7 +84,7 @@ mod tests {
             of_cluster(&Reason::FieldConflict { fields: vec![] }),
             ["take the fields over with --force-conflicts"]
         );
-        let namespace = Reason::NotFound { object: ObjectRef::new("namespace", None, "apps") };
+        let namespace = Reason::NotFound { object: ObjectId::new("", "Namespace", None, "apps") };
         assert!(of_cluster(&namespace)[0].contains("kubectl create namespace apps"));
         let tls = Reason::TlsNameMismatch { endpoint: Endpoint::default(), valid_for: vec!["kubernetes".into()] };
         assert_eq!(of_cluster(&tls), ["if this is the right server, give --tls-server-name kubernetes"]);

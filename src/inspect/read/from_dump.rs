@@ -10,7 +10,8 @@ use super::snapshot;
 use super::snapshot::{OutdatedManifest, Snapshot};
 use crate::api::kinds;
 use crate::format::yaml;
-use crate::inspect::object::{self, ObjectRef};
+use crate::inspect::object;
+use crate::k8s::ObjectId;
 
 /// No dump is read beyond this, all its files together; a cluster of tens of thousands of objects stays below it.
 const MAX_BYTES: u64 = 1 << 30;
@@ -184,7 +185,7 @@ fn outdated(document: &Value, pointer: &str, found: &mut impl FnMut(String, Outd
     let is_old = kinds::of(object::group(document), object::kind(document))
         .is_some_and(|kind| kind.versions.first() != Some(&version));
     if is_old && !object::name(document).is_empty() {
-        let object = ObjectRef::of(document);
+        let object = ObjectId::of(document);
         let manifest = OutdatedManifest { origin: String::new(), line: None, object, version: version.to_owned() };
         found(format!("{pointer}/apiVersion"), manifest);
     }
