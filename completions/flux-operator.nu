@@ -1563,6 +1563,7 @@ module completions {
     --filename(-f): string    # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
+    --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --distribution: path      # Flux manifests to build from instead of the embedded ones
@@ -1653,6 +1654,7 @@ module completions {
     --force                   # Also migrate all Flux resources to their latest API version
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
+    --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
     --distribution: path      # Flux manifests to build from instead of the embedded ones
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request

@@ -1,15 +1,17 @@
-//! The reconcile core, and requests to a controller that runs it elsewhere.
+//! The reconcile core: what the controller does, and `--in-process`.
 //!
 //! ```text
-//! prepare                    the definition of instances and the namespace, when they are missing
-//! run = draft + execute      what the controller does, and `--in-process`
-//!   draft                    build -> survey -> plan: what differs; writes nothing
-//!     survey                 one list per kind
-//!     shortcut, takeover     what needs no dry run; whose fields become ours
-//!     diff, fields           what changes, and who set it
-//!   apply, health, migrate   the plan, stage by stage; waiting by watch; stored API versions
-//!   status, announce         what became of it: one status, events, notifications
-//! uninstall                  the way back
+//! run, apply_instance, execute   under the lease: plan, then carry it out; the instance is stored in between
+//!   draft                        build -> live objects -> plan: what differs; writes nothing
+//!     live_objects               one list per kind
+//!     ownership                  what belongs to another instance is refused
+//!     no_change_proof, takeover  what needs no dry run; whose fields become ours
+//!     diff, fields               what changes, and who set it
+//!   run/steps                    the plan, stage by stage
+//!     apply, prune               create and configure; delete so that workloads stay
+//!     health, migrate            waiting by watch; stored API versions
+//!   run/ending                   one status, events, notifications, and when to look again
+//! uninstall                      the way back
 //! ```
 //! Nothing here knows terminals: progress comes out as values, a run is ended through [`interrupt`], and what becomes of
 //! it is an [`Outcome`]. Every write may be cut off at any point; the inventory in the status names everything that may
@@ -22,23 +24,28 @@ mod draft;
 pub mod fields;
 pub mod health;
 pub mod interrupt;
+pub mod live_objects;
 pub mod messages;
 pub mod migrate;
 pub mod no_change_proof;
 pub mod operator;
+pub mod options;
 pub mod outcome;
+mod ownership;
 pub mod plan;
 pub mod prepare;
 pub mod progress;
+mod prune;
 pub mod run;
 pub mod status;
-pub mod survey;
 pub mod takeover;
 pub mod uninstall;
 
-pub use draft::plan;
+pub use draft::{SavedPlan, plan, plan_for};
+pub use options::{PlanOptions, RunOptions};
 pub use outcome::{Failure, Outcome, ReconcileError};
 pub use plan::Plan;
 pub use prepare::prepare;
-pub use run::{Options, execute, run};
+pub use prune::{CustomResources, Held};
+pub use run::{apply_instance, execute, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

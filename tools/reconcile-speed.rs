@@ -23,12 +23,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use flux_operator::api::FluxInstance;
 use flux_operator::build::{BuildOptions, build};
-use flux_operator::cluster::Cluster;
 use flux_operator::cluster::requests::Selector;
 use flux_operator::cluster::watch::{Change, Follower};
 use flux_operator::format::yaml;
-use flux_operator::reconcile::run::instance_of;
 use flux_operator::reconcile::{self, progress::Silent};
 use serde_json::{Value, json};
 use site::{NAMESPACE, Site, USER, connected, id, instance, instance_id, play_deployment};
@@ -101,7 +100,8 @@ struct Distant {
 /// An API server that is 20 ms away.
 async fn distant(site: &Site) -> Fallible<Distant> {
     let mut far = Distant::default();
-    let built = build(&instance_of(&instance(&spec(false)))?, &site.distribution, &BuildOptions::default())?;
+    let built =
+        build(&FluxInstance::from_object(instance(&spec(false)))?, &site.distribution, &BuildOptions::default())?;
     far.objects = built.objects.len();
     let file = site.plane.folder().join("manifests.yaml");
     std::fs::write(&file, yaml::document_stream(&built.objects)?)?;
@@ -145,17 +145,12 @@ async fn prepared(site: &Site) -> Fallible<()> {
 /// Reconciles in a process of its own, as far as connections are concerned; returns its requests.
 async fn run(site: &Site) -> Fallible<Vec<Seen>> {
     let cluster = site.through_proxy(LIMIT).await;
-    let stored = stored(&site.direct).await?;
     let before = site.proxy.requests().len();
-    let outcome = reconcile::run(&cluster, &stored, &site.distribution, &site.options(), &Silent).await?;
+    let outcome = reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &Silent).await?;
     if !outcome.is_ready() {
         return Err(outcome.message.into());
     }
     Ok(site.proxy.requests().split_off(before))
-}
-
-async fn stored(cluster: &Cluster) -> Fallible<flux_operator::api::FluxInstance> {
-    Ok(instance_of(&cluster.read(&instance_id()).await?.ok_or("no instance")?)?)
 }
 
 async fn kubectl(site: &Site, arguments: &[&str]) -> Fallible<Vec<Seen>> {
@@ -204,9 +199,8 @@ async fn near(site: &Site) -> Fallible<()> {
     for _ in 0..ROUNDS {
         mark = site.plane.audit().mark().await?;
         let cluster = connected(kubeconfig.path(), LIMIT).await;
-        let stored = stored(&site.direct).await?;
         let begun = Instant::now();
-        reconcile::run(&cluster, &stored, &site.distribution, &site.options(), &Silent).await?;
+        reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &Silent).await?;
         times.push(begun.elapsed());
     }
     println!("steady state on loopback, with the connections' handshakes: {:.1?} (goal: under 100 ms)", median(&times));

@@ -2,22 +2,21 @@
 
 use std::path::PathBuf;
 
-use flux_operator::api::FluxInstance;
+use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::ApplyOptions;
 use flux_operator::format::yaml;
-use flux_operator::reconcile::operator::Attention;
-use flux_operator::reconcile::{self, prepare};
+use flux_operator::reconcile::operator::OperatorCoverage;
+use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
 use serde_json::Value;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::common::manifest_file::read_written_instance;
-use crate::common::run_in_process;
+use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::{
-    DistributionArgs, InProcessArgs, called, conclude, plan_counts, refuse_beside_operator,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
-use crate::common::{Followed, Session, Target, instance_kind, until_ready};
+use crate::common::{Followed, Session, Target, until_ready};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -52,6 +51,12 @@ pub struct Args {
     /// Take fields over that another manager set to other values
     #[arg(long)]
     pub force_conflicts: bool,
+    /// Do not ask before custom resources are deleted with their definitions
+    ///
+    /// They go when a component is dropped; what Flux has deployed with them
+    /// keeps running.
+    #[arg(short, long)]
+    pub yes: bool,
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
@@ -74,30 +79,30 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
-        let (_, written) = read_written_instance(file, None, shell)?;
+        let written = read_instance_for(file, None, shell)?.written;
         let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
         shell.print(&text)?;
         shell.status("(dry run) nothing was sent");
         return Ok(Exit::Done);
     }
     shell.block_on(async {
-        let (session, manifest, written) = shell
+        let (session, manifest) = shell
             .interruptible(async {
                 let session = Session::open(shell).await?;
-                let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
-                Ok((session, manifest, written))
+                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell)?;
+                Ok((session, manifest))
             })
             .await?;
         if args.in_process.in_process {
-            return here(&session, args, &manifest.instance, &written).await;
+            return apply_in_process(&session, args, &manifest).await;
         }
-        let operator = through_operator(&session, args, &manifest.instance, &written);
-        let applied = shell.interruptible(operator).await;
+        let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
         // Where no API is installed no operator is.
         applied.map_err(|error| match error.exit() {
             Exit::ApiMissing => {
-                let target = target(&manifest.instance);
-                error.hint(format!("install Flux from here with `{} --in-process`", again(&session, args, &target)))
+                let target = Target::of_instance(&manifest.instance);
+                let here = format!("{} --in-process", command_without_in_process(&session, args, &target));
+                error.hint(format!("install Flux from here with `{here}`"))
             }
             _ => error,
         })
@@ -105,68 +110,41 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Applies the object and does the operator's work in this process.
-async fn here(session: &Session<'_>, args: &Args, instance: &FluxInstance, written: &Value) -> Result<Exit, CliError> {
+async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
     let shell = session.shell;
-    let target = target(instance);
-    let place = session.place(&target.reference());
-    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
-    let without = again(session, args, &target);
-    let distribution = shell
-        .interruptible(async {
-            let attention = session.attention(&target).await?;
-            refuse_beside_operator(session, &args.in_process, &target.reference(), &attention, &without)?;
-            args.distribution.open(session, instance)
-        })
-        .await?;
-    if dry_run {
-        // The definition may be missing, so the server can only check what stands for the instance.
-        let options = run_in_process::options(&args.in_process, args.distribution.strict);
-        let plan = run_in_process::plan(session, instance, &distribution, &options, args.progress.progress).await?;
+    let target = Target::of_instance(&manifest.instance);
+    let mode = args.progress.progress;
+    if args.dry_run.dry_run == Some(DryRun::Server) {
+        let plan = run_in_process::plan(session, &target, Some(manifest), &args.distribution, mode).await?;
+        let place = session.place(&target.reference());
+        for (definition, lost) in plan.lost_custom_resources() {
+            shell.warn(&format!("{definition} takes {lost} with it"));
+        }
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
+    let distribution = args.distribution.open()?;
+    let without = command_without_in_process(session, args, &target);
     let again = format!("{without} --in-process");
-    let key = target.reference();
-    let options = run_in_process::options(&args.in_process, args.distribution.strict);
-    let resource = target.kind.resource_type();
-    let apply = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run: false };
-    let cluster = &session.cluster;
-    let outcome = run_in_process::conduct(
-        session,
-        args.progress.progress,
-        options,
-        "apply",
-        &key,
-        &again,
-        async |options, listener| {
-            prepare(cluster, &target.namespace, listener).await?;
-            let live = cluster.find(&resource, Some(&target.namespace), &target.name).await.map_err(called)?;
-            let (outcome, stored) = cluster.apply(&resource, written, live.as_ref(), &apply).await.map_err(called)?;
-            listener.say(&format!("► {place} {}", outcome.as_str()));
-            let mut stored = run_in_process::stored(stored, &target)?;
-            if !args.wait.wait {
-                stored.spec.wait = Some(false);
-            }
-            reconcile::run(cluster, &stored, &distribution, options, listener).await
-        },
-    )
-    .await?;
-    conclude(session, &key, &outcome, &session.look_at(&target))
+    let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without: &without };
+    let mut options = run_in_process::options(&args.in_process, args.distribution.strict);
+    options.wait = args.wait.wait;
+    let work = async |options: &RunOptions, listener: &Listener| {
+        let force = args.force_conflicts;
+        reconcile::apply_instance(&session.cluster, manifest, force, &distribution, options, listener).await
+    };
+    reconcile_here(&request, options, args.yes, work).await
 }
 
 /// The same command line without `--in-process`.
-fn again(session: &Session<'_>, args: &Args, target: &Target) -> String {
+fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
     let file = args.filename.as_deref().unwrap_or("FILE");
     session.command(&format!("apply instance -f {file}"), &target.namespace)
 }
 
-async fn through_operator(
-    session: &Session<'_>,
-    args: &Args,
-    instance: &FluxInstance,
-    written: &Value,
-) -> Result<Exit, CliError> {
-    let target = target(instance);
+async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
+    let target = Target::of_instance(&manifest.instance);
+    let written = &manifest.written;
     let place = session.place(&target.reference());
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
     let resource = target.kind.resource_type();
@@ -176,8 +154,8 @@ async fn through_operator(
         session.cluster.apply(&resource, written, live.as_ref(), &options).await
     };
     let attempted = format!("apply {place}");
-    let ((outcome, after), attention) =
-        tokio::try_join!(session.bounded(&attempted, apply), session.attention(&target))?;
+    let ((outcome, after), coverage) =
+        tokio::try_join!(session.bounded(&attempted, apply), session.operator_coverage(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
     session.shell.status(&format!("{prefix}► {place} {}", outcome.as_str()));
     if dry_run {
@@ -185,8 +163,8 @@ async fn through_operator(
     }
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
     session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
-    if attention.is_nobody() {
-        return nobody(session, args, &target, &attention);
+    if coverage.is_nobody() {
+        return report_unwatched(session, args, &target, &coverage);
     }
     if !args.wait.wait {
         return Ok(Exit::Done);
@@ -197,23 +175,22 @@ async fn through_operator(
 }
 
 /// The object is written, and nobody will act on it.
-fn nobody(session: &Session<'_>, args: &Args, target: &Target, attention: &Attention) -> Result<Exit, CliError> {
+fn report_unwatched(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    coverage: &OperatorCoverage,
+) -> Result<Exit, CliError> {
     let place = session.place(&target.reference());
-    let here = format!("{} --in-process", again(session, args, target));
+    let here = format!("{} --in-process", command_without_in_process(session, args, target));
     let message = format!("{place} is stored, but nobody will act on it");
     if !args.wait.wait {
-        session.shell.warn(&format!("{message}: {attention}"));
+        session.shell.warn(&format!("{message}: {coverage}"));
         session.shell.hint(&format!("reconcile it from here with `{here}`"));
         return Ok(Exit::Done);
     }
     Err(CliError::failed(message)
-        .cause(attention.to_string())
+        .cause(coverage.to_string())
         .object(target.reference())
         .hint(format!("reconcile it from here with `{here}`")))
-}
-
-fn target(instance: &FluxInstance) -> Target {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    let metadata = &instance.metadata;
-    Target { kind: instance_kind(), namespace: text(&metadata.namespace), name: text(&metadata.name) }
 }

@@ -132,11 +132,11 @@ pub async fn request_and_follow(
 /// Says at once, rather than when the time is up, that no operator will answer.
 async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
     let limit = HINT_LIMIT.min(session.deadline.left());
-    if let Ok(Ok(attention)) = timeout(limit, session.attention(target)).await
-        && attention.is_nobody()
+    if let Ok(Ok(coverage)) = timeout(limit, session.operator_coverage(target)).await
+        && coverage.is_nobody()
     {
         let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
-        session.shell.hint(&format!("{attention}; the reconciliation can be run from here: `{here}`"));
+        session.shell.hint(&format!("{coverage}; the reconciliation can be run from here: `{here}`"));
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
 use flux_operator::format::yaml;
-use serde_json::Value;
 
 use crate::shell::{CliError, Shell, suggest};
 
@@ -25,19 +24,10 @@ pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError
     read_text(filename, shell).and_then(|text| instance_of(&text, filename, None, shell))
 }
 
-/// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own, and returns beside it what
-/// its author wrote: the object that server-side apply is to own, without the API's defaults.
-pub fn read_written_instance(
-    filename: &str,
-    context_namespace: Option<&str>,
-    shell: &Shell,
-) -> Result<(Manifest, Value), CliError> {
+/// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own.
+pub fn read_instance_for(filename: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
     let text = read_text(filename, shell)?;
-    let manifest = instance_of(&text, filename, context_namespace, shell)?;
-    let documents = yaml::parse_documents(&text).map_err(|error| refused(&error.into(), &describe(filename)))?;
-    let written = documents.into_iter().flat_map(items).find(is_instance).unwrap_or_default();
-    let written = applicable(written, manifest.instance.metadata.namespace.as_deref());
-    Ok((manifest, written))
+    instance_of(&text, filename, context_namespace, shell)
 }
 
 fn instance_of(
@@ -58,33 +48,6 @@ fn instance_of(
         shell.warn(&format!("{what}: {warning}"));
     }
     Ok(manifest)
-}
-
-/// Adds the namespace, and takes off what only the API server writes: an exported object carries it, and apply refuses it.
-fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
-    if let Some(fields) = written.as_object_mut() {
-        fields.shift_remove("status");
-    }
-    if let Some(metadata) = written.get_mut("metadata").and_then(Value::as_object_mut) {
-        for server_made in ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"] {
-            metadata.shift_remove(server_made);
-        }
-        if let Some(namespace) = namespace {
-            metadata.insert("namespace".into(), namespace.into());
-        }
-    }
-    written
-}
-
-fn items(document: Value) -> Vec<Value> {
-    match document.get("items") {
-        Some(Value::Array(items)) => items.clone(),
-        _ => vec![document],
-    }
-}
-
-fn is_instance(object: &Value) -> bool {
-    object.get("kind").and_then(Value::as_str) == Some("FluxInstance")
 }
 
 fn describe(filename: &str) -> String {
@@ -153,19 +116,4 @@ fn nearest_file(path: &Path) -> Option<String> {
     let names = manifests_in(directory);
     let name = suggest::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name).display().to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn what_the_server_wrote_is_not_applied_again() {
-        let exported = json!({"kind": "FluxInstance", "metadata": {"name": "flux", "uid": "u", "managedFields": []},
-            "spec": {"wait": true}, "status": {}});
-        let expected =
-            json!({"kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "a"}, "spec": {"wait": true}});
-        assert_eq!(applicable(exported, Some("a")), expected);
-    }
 }

@@ -1,5 +1,6 @@
 //! Reconcile, suspend and resume: one patch per object, several objects at once.
 
+use flux_operator::api::FluxInstance;
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::api::well_known;
 use flux_operator::format::yaml;
@@ -9,8 +10,8 @@ use futures::future::join_all;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::Session;
 use super::args::DryRun;
+use super::{Session, instance_kind};
 use crate::shell::CliError;
 
 /// One object and how it is called.
@@ -22,8 +23,16 @@ pub struct Target {
 }
 
 impl Target {
+    /// The instance of a manifest.
+    pub fn of_instance(instance: &FluxInstance) -> Self {
+        let name = instance.metadata.name.clone().unwrap_or_default();
+        Target { kind: instance_kind(), namespace: instance.namespace_or_default().to_owned(), name }
+    }
+
+    /// The object at the newest version we know.
     pub fn id(&self) -> ObjectId {
-        ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name)
+        let version = self.kind.resource_type().version;
+        ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name).at(&version)
     }
 
     /// `gitrepository/flux-system/flux-system`, as messages name it.

@@ -6,24 +6,26 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::api::well_known;
+use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
+use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::cluster::requests::CallError;
-use flux_operator::cluster::{ClusterError, Endpoint, Reason};
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
-use flux_operator::reconcile::operator::{Attention, TERMINAL_IDENTITY_PREFIX};
+use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update};
-use flux_operator::reconcile::{self, Failure, Options, Outcome, Plan, ReconcileError};
+use flux_operator::reconcile::{
+    self, CustomResources, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
+};
 use kube::core::DynamicObject;
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::common::{Session, Target, state_of};
+use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
 use crate::shell::cluster::cli_error;
+use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, environment, interrupted};
 
@@ -56,15 +58,8 @@ impl DistributionArgs {
         self.distribution.is_some() || self.strict
     }
 
-    /// Opens the distribution; says once that an artifact the instance names is not pulled.
-    pub fn open(&self, session: &Session<'_>, instance: &FluxInstance) -> Result<Distribution, CliError> {
-        if let Some(artifact) = &instance.spec.distribution.artifact {
-            let instead = match &self.distribution {
-                Some(path) => path.display().to_string(),
-                None => "the embedded distribution".to_owned(),
-            };
-            session.shell.warn(&format!("{artifact} is not pulled in this process: {instead} is used"));
-        }
+    /// Opens the distribution to build from.
+    pub fn open(&self) -> Result<Distribution, CliError> {
         match &self.distribution {
             None => Ok(Distribution::embedded()),
             Some(path) => Distribution::open(path).map_err(|error| {
@@ -79,11 +74,11 @@ pub fn refuse_beside_operator(
     session: &Session<'_>,
     args: &InProcessArgs,
     reference: &str,
-    attention: &Attention,
+    coverage: &OperatorCoverage,
     without: &str,
 ) -> Result<(), CliError> {
-    match attention {
-        Attention::Watched(operator) if !args.force_in_process => {
+    match coverage {
+        OperatorCoverage::Watched(operator) if !args.force_in_process => {
             Err(CliError::failed(format!("cannot work on {} in this process", session.place(reference)))
                 .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
                 .object(reference)
@@ -94,39 +89,80 @@ pub fn refuse_beside_operator(
 }
 
 /// Options of a run from this terminal.
-pub fn options(args: &InProcessArgs, strict: bool) -> Options {
+pub fn options(args: &InProcessArgs, strict: bool) -> RunOptions {
     let host = environment::host_name().unwrap_or_else(|| "terminal".to_owned());
-    let mut options = Options::in_process(lease::unique_identity(&format!(
+    let mut options = RunOptions::in_process(lease::unique_identity(&format!(
         "{TERMINAL_IDENTITY_PREFIX}{host}_{}",
         std::process::id()
     )));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
-        // An operator is refused before this. A run from another terminal ends soon, and the lease of one that was killed
-        // runs out.
+        // A run from another terminal ends soon, and the lease of one that was killed runs out.
         lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
-    options.strict = strict;
+    options.plan.strict = strict;
     options
 }
 
 /// Time an interrupted run gets to write its status and give the lease back.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
+/// One run of the core from this terminal.
+pub struct RunRequest<'a> {
+    pub session: &'a Session<'a>,
+    pub mode: ProgressMode,
+    pub target: &'a Target,
+    /// What cannot be done when it fails: `apply`.
+    pub verb: &'a str,
+    /// The command line that completes an interrupted run.
+    pub again: &'a str,
+    /// The command line that leaves the work to an operator.
+    pub without: &'a str,
+}
+
+impl RunRequest<'_> {
+    fn key(&self) -> String {
+        self.target.reference()
+    }
+
+    /// Puts an error of the core into the words and exit codes of the command line.
+    async fn error(&self, error: &ReconcileError) -> CliError {
+        match error {
+            ReconcileError::OperatorAlive { operator } => {
+                let place = self.session.place(&self.target.reference());
+                CliError::failed(format!("cannot work on {place} in this process"))
+                    .cause(format!("an operator is running: {operator}"))
+                    .object(self.key())
+                    .hint(format!("leave the work to it with `{}`, or add --force-in-process", self.without))
+            }
+            // The lookup knows what else there is.
+            ReconcileError::InstanceGone { .. } => self.missing(error).await,
+            _ if is_namespace_missing(error) => self.missing(error).await,
+            ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target),
+            _ => reconcile_error(self.session, error, self.verb, &self.key()),
+        }
+    }
+
+    async fn missing(&self, error: &ReconcileError) -> CliError {
+        match self.session.get(self.target).await {
+            Err(missing) => missing,
+            Ok(_) => reconcile_error(self.session, error, self.verb, &self.key()),
+        }
+    }
+}
+
 /// Does one run of the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in order.
 ///
 /// # Errors
-/// 130 when interrupted, with what goes on and how to continue.
-pub async fn conduct<T>(
-    session: &Session<'_>,
-    mode: ProgressMode,
-    mut options: Options,
-    verb: &str,
-    key: &str,
-    again: &str,
-    work: impl AsyncFnOnce(&Options, &Listener) -> Result<T, ReconcileError>,
-) -> Result<T, CliError> {
+/// 130 when interrupted, with what goes on and how to continue. How the core ended is for the caller to tell.
+async fn run_with_deadline<T>(
+    request: &RunRequest<'_>,
+    mut options: RunOptions,
+    work: impl AsyncFn(&RunOptions, &Listener) -> Result<T, ReconcileError>,
+) -> Result<Result<T, ReconcileError>, CliError> {
+    let RunRequest { session, mode, again, .. } = request;
+    let key = request.key();
     let (stop, interrupts) = interrupt::channel();
     options.interrupts = interrupts;
     // Earlier than the deadline by what it takes to record that the objects did not become ready.
@@ -134,7 +170,7 @@ pub async fn conduct<T>(
     let reserve = (left / 10).min(Duration::from_secs(2));
     options.health_deadline = Some(session.deadline.instant() - reserve);
     let soft_end = session.deadline.instant() - reserve / 2;
-    let listener = Listener::new(Progress::new(session.shell, mode), key);
+    let listener = Listener::new(Progress::new(session.shell, *mode), &key, session.place(&request.target.reference()));
     let result = {
         let mut run = Box::pin(work(&options, &listener));
         let stopped = tokio::select! {
@@ -168,48 +204,129 @@ pub async fn conduct<T>(
         }
     };
     listener.clear();
-    match result {
-        Ok(result) => result.map_err(|error| reconcile_error(session, &error, verb, key)),
-        Err((by_user, done, ended)) => {
-            if let Some(Err(error)) = ended
-                && !by_user
-            {
-                return Err(reconcile_error(session, &error, verb, key));
-            }
-            let (exit, message) = if by_user {
-                (Exit::Interrupted, format!("interrupted: {done}"))
-            } else {
-                (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
-            };
-            Err(CliError::new(exit, message).object(key).hint(format!("the next run completes it: `{again}`")))
-        }
+    let (by_user, done, ended) = match result {
+        Ok(result) => return Ok(result),
+        Err(stopped) => stopped,
+    };
+    if let Some(Err(error)) = ended
+        && !by_user
+        && !matches!(error, ReconcileError::Stopped(_))
+    {
+        return Ok(Err(error));
+    }
+    let (exit, message) = if by_user {
+        (Exit::Interrupted, format!("interrupted: {done}"))
+    } else {
+        (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
+    };
+    Err(CliError::new(exit, message).object(&key).hint(format!("the next run completes it: `{again}`")))
+}
+
+/// Does one run of the core and prints what came of it. Where custom resources would go away with their definitions, it asks
+/// first; a script has to say `yes`.
+///
+/// # Errors
+/// 1 when nobody agreed: then nothing was done. Else as the run ended.
+pub async fn reconcile_here(
+    request: &RunRequest<'_>,
+    mut options: RunOptions,
+    yes: bool,
+    work: impl AsyncFn(&RunOptions, &Listener) -> Result<Outcome, ReconcileError>,
+) -> Result<Exit, CliError> {
+    let mut ended = run_with_deadline(request, options.clone(), &work).await?;
+    let renewed;
+    let mut request = request;
+    let request_again;
+    if let Err(ReconcileError::CustomResourcesLost { definitions }) = &ended {
+        agree_to_lose(request, yes, definitions).await?;
+        options.delete_custom_resources = true;
+        // The answer took as long as it took.
+        renewed = request.session.with_new_deadline();
+        request_again = RunRequest { session: &renewed, ..*request };
+        request = &request_again;
+        ended = run_with_deadline(request, options, &work).await?;
+    }
+    match ended {
+        Ok(outcome) => print_outcome(request, &outcome),
+        Err(error) => Err(request.error(&error).await),
     }
 }
 
-/// Makes a plan, with progress; nothing is written, so an interrupt just ends it.
+async fn agree_to_lose(
+    request: &RunRequest<'_>,
+    yes: bool,
+    definitions: &[(ObjectId, CustomResources)],
+) -> Result<(), CliError> {
+    let shell = request.session.shell;
+    let lines = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+    let lines: Vec<String> = lines.collect();
+    for line in &lines {
+        shell.status(&format!("goes: {line}"));
+    }
+    shell.status("What Flux has deployed with them keeps running.");
+    let question =
+        format!("delete these custom resources with their definitions from {}", request.session.cluster.endpoint);
+    let context = request.session.cluster.endpoint.context.as_deref();
+    let confirmation = ConfirmArgs { yes, confirm_context: None };
+    let agreed = shell.interruptible(confirm(shell, &confirmation, context, &question, Agreement::Yes)).await;
+    agreed.map_err(|error| match error.exit() {
+        Exit::Usage => {
+            let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
+            let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
+            let refused = refused.cause("nobody can be asked without a terminal; nothing was done");
+            match yes {
+                // `--yes` does not speak for a context that the configuration protects.
+                true => refused.hint("the context is protected: repeat the command on a terminal"),
+                false => refused.hint("repeat the command with --yes to go ahead"),
+            }
+        }
+        _ => error,
+    })
+}
+
+/// Does one uninstall of the core.
+///
+/// # Errors
+/// As [`reconcile_here`].
+pub async fn uninstall_here(
+    request: &RunRequest<'_>,
+    options: RunOptions,
+    work: impl AsyncFn(&RunOptions, &Listener) -> Result<Uninstalled, ReconcileError>,
+) -> Result<Uninstalled, CliError> {
+    match run_with_deadline(request, options, work).await? {
+        Ok(done) => Ok(done),
+        Err(error) => Err(request.error(&error).await),
+    }
+}
+
+/// Makes a plan, with progress: of the manifest, or of the instance in the cluster. Nothing is written, so an interrupt just
+/// ends it.
 pub async fn plan(
     session: &Session<'_>,
-    instance: &FluxInstance,
-    distribution: &Distribution,
-    options: &Options,
+    target: &Target,
+    manifest: Option<&Manifest>,
+    args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
-    let key = ObjectId::new(
-        well_known::GROUP,
-        "FluxInstance",
-        instance.metadata.namespace.as_deref(),
-        instance.metadata.name.as_deref().unwrap_or_default(),
-    )
-    .lower_case();
-    let listener = Listener::new(Progress::new(session.shell, mode), &key);
-    let work = reconcile::plan(&session.cluster, instance, distribution, options, &listener);
-    let bounded = session.shell.interruptible(async {
+    let distribution = args.open()?;
+    let options = PlanOptions { strict: args.strict, ..PlanOptions::default() };
+    let request = RunRequest { session, mode, target, verb: "plan", again: "", without: "" };
+    let key = request.key();
+    let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
+    let work = async {
+        match manifest {
+            Some(manifest) => reconcile::plan_for(&session.cluster, manifest, &distribution, &options, &listener).await,
+            None => reconcile::plan(&session.cluster, &target.id(), &distribution, &options, &listener).await,
+        }
+    };
+    let result = session.shell.interruptible(async {
         match timeout_at(session.deadline.instant(), work).await {
-            Ok(result) => result.map_err(|error| reconcile_error(session, &error, "plan", &key)),
+            Ok(Ok(plan)) => Ok(plan),
+            Ok(Err(error)) => Err(request.error(&error).await),
             Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
         }
     });
-    let result = bounded.await;
+    let result = result.await;
     listener.clear();
     result
 }
@@ -228,29 +345,18 @@ pub fn plan_counts(plan: &Plan) -> String {
     if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") }
 }
 
-/// A failure of the cluster module inside a run.
-pub fn called(error: ClusterError) -> ReconcileError {
-    ReconcileError::Call(CallError { explained: Box::new(error), status: None })
-}
-
-/// The instance as the API server stored it.
-pub fn stored(object: Value, target: &Target) -> Result<FluxInstance, CallError> {
-    serde_json::from_value(object).map_err(|error| {
-        let reason = Reason::Other(error.to_string());
-        let attempted = format!("understand {}", target.reference());
-        CallError { explained: Box::new(ClusterError::new(attempted, Endpoint::default(), reason)), status: None }
-    })
-}
-
 /// The instance of an object that was read.
-pub fn typed(object: DynamicObject) -> Result<FluxInstance, CliError> {
+pub fn instance_of(object: DynamicObject) -> Result<FluxInstance, CliError> {
     let failed =
         |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
     serde_json::to_value(object).and_then(serde_json::from_value).map_err(failed)
 }
 
 /// Prints what came of a run.
-pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str) -> Result<Exit, CliError> {
+fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
+    let session = request.session;
+    let key = &request.key();
+    let look = session.look_at(request.target);
     for warning in &outcome.warnings {
         session.shell.warn(warning);
     }
@@ -271,6 +377,9 @@ pub fn conclude(session: &Session<'_>, key: &str, outcome: &Outcome, look: &str)
         session.shell.print(&format!("{key}: {}\n", crate::shell::progress::one_line(&outcome.message)))?;
         return Ok(Exit::Done);
     };
+    if let Failure::Suspended = failure {
+        return Err(suspended(session, request.target));
+    }
     let exit = match failure {
         // A user's interrupt is told before this; what is left is the deadline.
         Failure::Unhealthy { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
@@ -316,7 +425,28 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
             errors.iter().flat_map(|e| hints::of_cluster(&e.source.explained.reason)).take(1).fold(told, CliError::hint)
         }
-        ReconcileError::LeaseLost { .. } | ReconcileError::NotEstablished { .. } => failed(),
+        ReconcileError::SecondInstance { other, .. } => failed().hint(format!(
+            "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
+        )),
+        ReconcileError::OwnedByOther { owner, .. } => {
+            failed().hint(format!("change {owner} instead, or uninstall it first: what it owns goes with it"))
+        }
+        ReconcileError::BeingDeleted { .. } => {
+            failed().hint("complete its end with `flux-operator uninstall instance --in-process`")
+        }
+        ReconcileError::StatusNotServed { .. } => {
+            failed().hint("restore the definition: delete it where no instance needs it, the next apply makes it anew")
+        }
+        ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => {
+            failed().hint("somebody else works on it: look at it again, then repeat the command")
+        }
+        ReconcileError::CustomResourcesLost { .. } => failed().hint("repeat the command with --yes to go ahead"),
+        ReconcileError::LeaseLost { .. }
+        | ReconcileError::NotEstablished { .. }
+        | ReconcileError::InstanceGone { .. }
+        | ReconcileError::InstanceSuspended { .. }
+        | ReconcileError::InstanceUnreadable { .. }
+        | ReconcileError::Stopped(_) => failed(),
     }
 }
 
@@ -324,10 +454,16 @@ fn call_error(error: &CallError) -> CliError {
     cli_error(&error.explained)
 }
 
+/// Reports whether the namespace of the lease, and with it of the instance, is not there.
+fn is_namespace_missing(error: &ReconcileError) -> bool {
+    matches!(error, ReconcileError::Lease { source: LeaseError::Call(call), .. } if call.is_not_found())
+}
+
 /// Draws what the core tells.
 pub struct Listener {
     progress: Mutex<Progress>,
     key: String,
+    place: String,
     state: Mutex<Seen>,
 }
 
@@ -338,16 +474,13 @@ struct Seen {
     done: usize,
     /// Names; the namespace is changed twice by a first install.
     changed: BTreeSet<String>,
+    /// The instance itself was written to.
+    stored: bool,
 }
 
 impl Listener {
-    fn new(progress: Progress, key: &str) -> Self {
-        Listener { progress: Mutex::new(progress), key: key.to_owned(), state: Mutex::default() }
-    }
-
-    /// Says something beside the progress.
-    pub fn say(&self, text: &str) {
-        lock(&self.progress).say(text);
+    fn new(progress: Progress, key: &str, place: String) -> Self {
+        Listener { progress: Mutex::new(progress), key: key.to_owned(), place, state: Mutex::default() }
     }
 
     fn clear(&self) {
@@ -362,6 +495,7 @@ impl Listener {
     fn done_until(&self, stage: Option<Stage>) -> String {
         let seen = lock(&self.state);
         let done = match seen.changed.len() {
+            0 if seen.stored => "the instance was written, nothing else was changed".to_owned(),
             0 => "nothing was changed".to_owned(),
             1 => "1 object was changed".to_owned(),
             changed => format!("{changed} objects were changed"),
@@ -385,6 +519,14 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             Update::StageBegan { stage, objects } => {
                 (seen.stage, seen.of, seen.done) = (Some(stage), objects, 0);
                 progress.set(&self.key, State::Waiting, &stage_text(&seen));
+            }
+            Update::InstanceStored { action, .. } => {
+                seen.stored |= action != Action::Unchanged;
+                progress.say(&format!("► {} {}", self.place, action.as_str()));
+            }
+            Update::RequestStored { .. } => {
+                seen.stored = true;
+                progress.say(&format!("► reconciliation requested for {}", self.place));
             }
             Update::Object { object, action } => {
                 seen.done += 1;

@@ -3,29 +3,26 @@
 use std::io::Write;
 use std::path::Path;
 
-use flux_operator::reconcile::Plan;
+use flux_operator::reconcile::SavedPlan;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::shell::CliError;
 
 /// Changes whenever an older program would misread the file.
 const FORMAT: &str = "flux-operator/plan/v1";
 
-/// A plan and the object it starts from.
+/// A plan as it stands in a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SavedPlan {
-    pub format: String,
-    /// The FluxInstance that is applied first; absent when the one in the cluster was planned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instance: Option<Value>,
-    pub plan: Plan,
+pub struct PlanFile {
+    format: String,
+    #[serde(flatten)]
+    pub saved: SavedPlan,
 }
 
-impl SavedPlan {
-    pub fn new(plan: Plan, instance: Option<Value>) -> Self {
-        SavedPlan { format: FORMAT.to_owned(), instance, plan }
+impl PlanFile {
+    pub fn new(saved: SavedPlan) -> Self {
+        PlanFile { format: FORMAT.to_owned(), saved }
     }
 
     /// Writes the file whole or not at all, readable by its owner only: manifests may hold secrets.
@@ -48,10 +45,10 @@ impl SavedPlan {
             refused().caused_by(e).hint("make one with `flux-operator plan instance --out FILE`")
         };
         let text = std::fs::read(file).map_err(|e| failed(&e))?;
-        let saved: SavedPlan = serde_json::from_slice(&text).map_err(|e| failed(&e))?;
-        if saved.format != FORMAT {
-            return Err(refused().cause(format!("it is written as {}, this program reads {FORMAT}", saved.format)));
+        let file: PlanFile = serde_json::from_slice(&text).map_err(|e| failed(&e))?;
+        if file.format != FORMAT {
+            return Err(refused().cause(format!("it is written as {}, this program reads {FORMAT}", file.format)));
         }
-        Ok(saved)
+        Ok(file)
     }
 }

@@ -7,7 +7,7 @@ use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP
 use flux_operator::cluster::{self, Cluster, ClusterError};
 use flux_operator::format::go_duration;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::operator::{Attention, attention};
+use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -76,8 +76,8 @@ impl<'a> Session<'a> {
     }
 
     /// Whether an operator looks at an instance.
-    pub async fn attention(&self, target: &Target) -> Result<Attention, CliError> {
-        let look = attention(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
+    pub async fn operator_coverage(&self, target: &Target) -> Result<OperatorCoverage, CliError> {
+        let look = find_coverage(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
         self.bounded("look for an operator", look).await
     }
 

@@ -1,7 +1,7 @@
 //! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
 
 use flux_operator::api::well_known::FINALIZER;
-use flux_operator::reconcile::operator::Attention;
+use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::Absent;
 use kube::core::DynamicObject;
 
@@ -46,10 +46,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         let target = session.instance(&args.name);
-        let (object, attention) = tokio::try_join!(session.get(&target), session.attention(&target))?;
+        let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
         let suspended = target.switch().is_off(&object);
         let keeps_flux = suspended || args.with_suspend;
-        refuse_without_operator(&session, &target, &object, &attention, keeps_flux)?;
+        refuse_without_operator(&session, &target, &object, &coverage, keeps_flux)?;
         delete(&session, args, &target, &object, suspended, keeps_flux).await
     })
 }
@@ -105,17 +105,17 @@ fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,
     object: &DynamicObject,
-    attention: &Attention,
+    coverage: &OperatorCoverage,
     keeps_flux: bool,
 ) -> Result<(), CliError> {
     let held = object.metadata.finalizers.iter().flatten().any(|f| f == FINALIZER);
     let owns = inventory_counts(object).iter().any(|(_, count)| *count > 0);
-    if !attention.is_nobody() || (!held && (keeps_flux || !owns)) {
+    if !coverage.is_nobody() || (!held && (keeps_flux || !owns)) {
         return Ok(());
     }
     let uninstall = session.command(&format!("uninstall {} --in-process", target.words()), &target.namespace);
     Err(CliError::failed(format!("cannot delete {}: nobody would clean up", session.place(&target.reference())))
-        .cause(attention.to_string())
+        .cause(coverage.to_string())
         .object(target.reference())
         .hint(format!("uninstall Flux from here with `{uninstall}`")))
 }

@@ -3,17 +3,14 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use flux_operator::api::FluxInstance;
-use flux_operator::reconcile::Plan;
+use flux_operator::reconcile::{Plan, SavedPlan};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::view;
-use crate::common::manifest_file::read_written_instance;
-use crate::common::run_in_process;
-use crate::common::run_in_process::{DistributionArgs, InProcessArgs};
-use crate::common::saved_plan::SavedPlan;
-use crate::common::{Session, Target, instance_kind, suspended};
+use crate::common::manifest_file::read_instance_for;
+use crate::common::run_in_process::{self, DistributionArgs};
+use crate::common::saved_plan::PlanFile;
+use crate::common::{Session, Target};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -68,23 +65,32 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (plan, written) = shell.block_on(async {
-        let (session, instance, written) = shell.interruptible(subject(args, shell)).await?;
-        let distribution = args.distribution.open(&session, &instance)?;
-        let options = run_in_process::options(&InProcessArgs::default(), args.distribution.strict);
-        let plan = run_in_process::plan(&session, &instance, &distribution, &options, args.progress.progress).await?;
-        Ok::<_, CliError>((plan, written))
-    })??;
-    for warning in &plan.warnings {
+    let saved = shell.block_on(plan(args, shell))??;
+    for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
-    shell.print_in_colour(&shown(args, &plan, shell)?)?;
-    let changes = plan.has_changes();
+    shell.print_in_colour(&shown(args, &saved.plan, shell)?)?;
+    let changes = saved.plan.has_changes();
     if let Some(file) = &args.out {
-        SavedPlan::new(plan, written).write(file)?;
+        PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
     Ok(if changes { Exit::Differences } else { Exit::Done })
+}
+
+/// What is planned: the instance of the cluster, or the one of a file.
+async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
+    let session = shell.interruptible(Session::open(shell)).await?;
+    let mode = args.progress.progress;
+    let Some(file) = &args.filename else {
+        let target = session.instance(&args.name);
+        let plan = run_in_process::plan(&session, &target, None, &args.distribution, mode).await?;
+        return Ok(SavedPlan { instance: None, plan });
+    };
+    let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell)?;
+    let target = Target::of_instance(&manifest.instance);
+    let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode).await?;
+    Ok(SavedPlan { instance: Some(manifest.written), plan })
 }
 
 fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
@@ -99,41 +105,4 @@ fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
             text.map(|text| text + "\n").map_err(|e| CliError::failed("cannot print the plan").caused_by(&e))
         }
     }
-}
-
-/// What is planned: the instance of the cluster, or the one of a file with the status of the one in the cluster.
-async fn subject<'a>(args: &Args, shell: &'a Shell) -> Result<(Session<'a>, FluxInstance, Option<Value>), CliError> {
-    let session = Session::open(shell).await?;
-    let Some(file) = &args.filename else {
-        let target = session.instance(&args.name);
-        let object = session.get(&target).await?;
-        if target.switch().is_off(&object) {
-            return Err(suspended(&session, &target));
-        }
-        return Ok((session, run_in_process::typed(object)?, None));
-    };
-    let (manifest, written) = read_written_instance(file, session.cluster.namespace.as_deref(), shell)?;
-    let mut instance = manifest.instance;
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    let target = Target {
-        kind: instance_kind(),
-        namespace: text(&instance.metadata.namespace),
-        name: text(&instance.metadata.name),
-    };
-    let resource = target.kind.resource_type();
-    let find = session.cluster.find(&resource, Some(&target.namespace), &target.name);
-    let live = match session.bounded(&format!("get {}", target.reference()), find).await {
-        Ok(live) => live,
-        // Without the definition there is no instance yet; the plan is that of a first install.
-        Err(error) if error.exit() == Exit::ApiMissing => None,
-        Err(error) => return Err(error),
-    };
-    if let Some(live) = live {
-        let live: FluxInstance = serde_json::from_value(live)
-            .map_err(|e| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e))?;
-        instance.status = live.status;
-        instance.metadata.uid = live.metadata.uid;
-        instance.metadata.generation = live.metadata.generation;
-    }
-    Ok((session, instance, Some(written)))
 }

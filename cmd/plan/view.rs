@@ -45,7 +45,9 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
         }
     }
     for prune in &plan.prune {
-        rows.push(row(word(prune.step), &prune.object.to_string(), prune.reason.as_deref().unwrap_or_default()));
+        let lost = prune.custom_resources.as_ref().map(|lost| format!("takes {lost} with it"));
+        let why = lost.or_else(|| prune.reason.clone()).unwrap_or_default();
+        rows.push(row(word(prune.step), &prune.object.to_string(), &why));
     }
     let unchanged = plan.objects.iter().filter(|o| o.step == Step::Unchanged);
     if all {

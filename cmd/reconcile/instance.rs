@@ -1,13 +1,13 @@
 //! `reconcile instance`: asks the operator to look at a FluxInstance now, or does its work here.
 
-use flux_operator::reconcile::{self, Options};
+use flux_operator::reconcile::{self, RunOptions};
+use flux_operator::request::{reconcile_patch, token};
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::common::run_in_process;
 use crate::common::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, conclude, plan_counts, refuse_beside_operator,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
-use crate::common::{Act, Session, Target, request_and_follow, send, suspended};
+use crate::common::{Act, Session, Target, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -34,6 +34,9 @@ pub struct Args {
     pub force: bool,
     #[command(flatten)]
     pub in_process: InProcessArgs,
+    /// Do not ask before custom resources are deleted with their definitions
+    #[arg(short, long)]
+    pub yes: bool,
     #[command(flatten)]
     pub distribution: DistributionArgs,
     #[command(flatten)]
@@ -54,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
         if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
-            return here(&session, args, &target).await;
+            return reconcile_in_process(&session, args, &target).await;
         }
         let act = Act::Reconcile { force: args.force };
         let wait = args.wait.wait;
@@ -64,47 +67,29 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-async fn here(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
+/// Does the operator's work in this process.
+async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
     let shell = session.shell;
-    let reference = target.reference();
-    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
-    let (mut instance, distribution) = shell
-        .interruptible(async {
-            let (object, attention) = tokio::try_join!(session.get(target), session.attention(target))?;
-            refuse_beside_operator(session, &args.in_process, &reference, &attention, &without)?;
-            if target.switch().is_off(&object) {
-                return Err(suspended(session, target));
-            }
-            let instance = run_in_process::typed(object)?;
-            let distribution = args.distribution.open(session, &instance)?;
-            Ok((instance, distribution))
-        })
-        .await?;
-    let options = run_in_process::options(&args.in_process, args.distribution.strict);
+    let mode = args.progress.progress;
     if args.dry_run.dry_run == Some(DryRun::Server) {
-        let plan = run_in_process::plan(session, &instance, &distribution, &options, args.progress.progress).await?;
-        shell.status(&format!("(server dry run) {}: {}", session.place(&reference), plan_counts(&plan)));
+        let plan = run_in_process::plan(session, target, None, &args.distribution, mode).await?;
+        let place = session.place(&target.reference());
+        for (definition, lost) in plan.lost_custom_resources() {
+            shell.warn(&format!("{definition} takes {lost} with it"));
+        }
+        shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
-    // The request is written also when we answer it: the status then says which request it is about.
-    let (sent, failed) =
-        send(session, std::slice::from_ref(target), Act::Reconcile { force: args.force }, None).await?;
-    if let Some(error) = failed.into_iter().next() {
-        return Err(error);
-    }
-    if let Some(one) = sent.into_iter().next() {
-        instance = run_in_process::typed(one.object)?;
-    }
-    if !args.wait.wait {
-        instance.spec.wait = Some(false);
-    }
-    let key = reference.to_string();
+    let distribution = args.distribution.open()?;
+    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
     let again = format!("{without} --in-process");
-    let cluster = &session.cluster;
-    let work = async |options: &Options, listener: &Listener| {
-        reconcile::run(cluster, &instance, &distribution, options, listener).await
+    let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
+    let mut options = run_in_process::options(&args.in_process, args.distribution.strict);
+    options.wait = args.wait.wait;
+    // The request is written also when we answer it: the status then says which request it is about.
+    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force));
+    let work = async |options: &RunOptions, listener: &Listener| {
+        reconcile::run(&session.cluster, &target.id(), &distribution, options, listener).await
     };
-    let outcome =
-        run_in_process::conduct(session, args.progress.progress, options, "reconcile", &key, &again, work).await?;
-    conclude(session, &key, &outcome, &session.look_at(target))
+    reconcile_here(&request, options, args.yes, work).await
 }

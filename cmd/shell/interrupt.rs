@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the terminal is left intact, and the user hears what goes on without them.
+//! Ctrl-C, SIGTERM and SIGHUP: the terminal is left intact, and the user hears what goes on without them.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -78,15 +78,17 @@ impl Interruption {
     }
 }
 
-/// Resolves at the first Ctrl-C or SIGTERM.
+/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP: a terminal that goes away ends a run in order, too.
 pub async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let hangs_on = hangs_on();
+        if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
+                _ = hang_up.recv(), if !hangs_on => {}
             }
             return;
         }
@@ -95,6 +97,24 @@ pub async fn interrupted() {
         // Without a handler the signal ends the process as it always did.
         std::future::pending::<()>().await;
     }
+}
+
+/// Reports whether the process was started to outlive its terminal, as `nohup` does: SIGHUP is ignored then. Listening for a
+/// signal takes that away, so it is asked before the first signal; where it cannot be asked the answer is no.
+#[cfg(unix)]
+fn hangs_on() -> bool {
+    static IGNORED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        ignores_hang_up(&status)
+    });
+    *IGNORED
+}
+
+/// Reads the mask of ignored signals; SIGHUP is number 1.
+#[cfg(unix)]
+fn ignores_hang_up(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 #[cfg(test)]
@@ -132,5 +152,13 @@ mod tests {
         assert!(*held.borrow_and_update());
         drop(guard);
         assert!(held.wait_for(|held| !held).await.is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_under_nohup_is_told_from_others() {
+        assert!(ignores_hang_up("Name:\tx\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hang_up("SigIgn:\t0000000000001000\n"));
+        assert!(!ignores_hang_up(""));
     }
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::operator::Attention;
-use flux_operator::reconcile::{Options, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
+use flux_operator::reconcile::operator::OperatorCoverage;
+use flux_operator::reconcile::{RunOptions, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
 use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use tokio::time::Instant;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::common::run_in_process;
-use crate::common::run_in_process::{InProcessArgs, Listener, reconcile_error, refuse_beside_operator};
+use crate::common::run_in_process::{
+    self, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator, uninstall_here,
+};
 use crate::common::{Followed, Session, Target, until_gone};
 use crate::delete::request_deletion;
 use crate::shell::cluster::cli_error;
@@ -71,7 +72,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The answer took as long as it took.
         let session = session.with_new_deadline();
         if args.in_process.in_process {
-            return here(&session, args, &target, &instance).await;
+            return uninstall_in_process(&session, args, &target, &instance).await;
         }
         shell.interruptible(through_operator(&session, args, &target, &instance)).await
     })?
@@ -83,22 +84,24 @@ async fn look<'a>(
 ) -> Result<(Session<'a>, Target, FluxInstance, UninstallPlan), CliError> {
     let session = Session::open(shell).await?;
     let target = session.instance(&args.name);
-    let (object, attention) = tokio::try_join!(session.get(&target), session.attention(&target))?;
+    let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
     let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
     if args.in_process.in_process {
-        refuse_beside_operator(&session, &args.in_process, &target.reference(), &attention, &without)?;
+        refuse_beside_operator(&session, &args.in_process, &target.reference(), &coverage, &without)?;
     } else {
-        refuse_without_operator(&session, &target, &attention, &without)?;
-        if target.switch().is_off(&object) {
-            return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
-                .cause("an operator leaves Flux in the cluster when a suspended instance is deleted")
-                .hint(format!(
-                    "resume it first with `{}`",
-                    session.command(&format!("resume {}", target.words()), &target.namespace)
-                )));
-        }
+        refuse_without_operator(&session, &target, &coverage, &without)?;
     }
-    let instance = run_in_process::typed(object)?;
+    // Deleting a suspended instance means to leave Flux in the cluster, whoever does it.
+    if target.switch().is_off(&object) {
+        return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
+            .cause("Flux stays in the cluster when a suspended instance is deleted")
+            .object(target.reference())
+            .hint(format!(
+                "resume it first with `{}`",
+                session.command(&format!("resume {}", target.words()), &target.namespace)
+            )));
+    }
+    let instance = run_in_process::instance_of(object)?;
     let options = UninstallOptions { keep_crds: args.keep_crds, ..UninstallOptions::default() };
     let key = target.reference();
     let plan = uninstall_plan(&session.cluster, &instance, &options).await;
@@ -109,14 +112,14 @@ async fn look<'a>(
 fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,
-    attention: &Attention,
+    coverage: &OperatorCoverage,
     without: &str,
 ) -> Result<(), CliError> {
-    if !attention.is_nobody() {
+    if !coverage.is_nobody() {
         return Ok(());
     }
     Err(CliError::failed(format!("cannot uninstall {}: nobody would do it", session.place(&target.reference())))
-        .cause(attention.to_string())
+        .cause(coverage.to_string())
         .object(target.reference())
         .hint(format!("do it from here with `{without} --in-process`")))
 }
@@ -139,13 +142,26 @@ async fn through_operator(
     Ok(Exit::Done)
 }
 
-async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &FluxInstance) -> Result<Exit, CliError> {
-    let key = target.reference();
+async fn uninstall_in_process(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    instance: &FluxInstance,
+) -> Result<Exit, CliError> {
     let keep = if args.keep_crds { " --keep-crds" } else { "" };
     let words = format!("uninstall {} --in-process{keep} --yes", target.words());
     let again = session.command(&words, &target.namespace);
+    let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
+    let request = RunRequest {
+        session,
+        mode: args.progress.progress,
+        target,
+        verb: "uninstall",
+        again: &again,
+        without: &without,
+    };
     let options = run_in_process::options(&args.in_process, false);
-    let work = async |options: &Options, listener: &Listener| {
+    let work = async |options: &RunOptions, listener: &Listener| {
         let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
         let options = UninstallOptions {
             lease: options.lease.clone(),
@@ -157,12 +173,11 @@ async fn here(session: &Session<'_>, args: &Args, target: &Target, instance: &Fl
         };
         uninstall(&session.cluster, instance, &options, listener).await
     };
-    let done =
-        run_in_process::conduct(session, args.progress.progress, options, "uninstall", &key, &again, work).await?;
-    conclude(session, &key, &done, &again)
+    let done = uninstall_here(&request, options, work).await?;
+    print_uninstalled(session, &target.reference(), &done, &again)
 }
 
-fn conclude(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -> Result<Exit, CliError> {
+fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -> Result<Exit, CliError> {
     session.shell.status(&format!("deleted: {}", counts(done.deleted.iter())));
     let held = done.held.iter().map(|held| format!("{} is held by {}", held.object, held.finalizers.join(", ")));
     let held: Vec<String> = held.collect();

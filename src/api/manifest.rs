@@ -46,6 +46,9 @@ impl Default for NamespaceChoice {
 pub struct Manifest {
     /// The instance: name, namespace, labels, annotations and spec; no status.
     pub instance: FluxInstance,
+    /// The same object as its author wrote it: what server-side apply is to own, without the API's defaults. It has the
+    /// namespace of the instance, and nothing that only the API server writes.
+    pub written: Value,
     /// What is accepted but will not do what it says.
     pub warnings: Vec<Problem>,
 }
@@ -125,6 +128,7 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
     let locate =
         |findings: Vec<Finding>| -> Vec<Problem> { located(findings, |finding| positions.of(&place, finding)) };
 
+    let written = object.clone();
     let mut object = object.clone();
     let mut findings = check_version(&object);
     if findings.is_empty() {
@@ -140,7 +144,24 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
         let problem = Problem { path: "spec".into(), message: error.to_string(), location: None };
         ManifestError::Invalid(vec![problem])
     })?;
-    Ok(Manifest { instance, warnings })
+    let written = applicable(written, instance.metadata.namespace.as_deref());
+    Ok(Manifest { instance, written, warnings })
+}
+
+/// Adds the namespace, and takes off what only the API server writes: an exported object carries it, and apply refuses it.
+fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
+    if let Some(fields) = written.as_object_mut() {
+        fields.shift_remove("status");
+    }
+    if let Some(metadata) = written.get_mut("metadata").and_then(Value::as_object_mut) {
+        for server_made in ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"] {
+            metadata.shift_remove(server_made);
+        }
+        if let Some(namespace) = namespace {
+            metadata.insert("namespace".into(), namespace.into());
+        }
+    }
+    written
 }
 
 /// Fills in the API's defaults and checks every rule on an instance that was made by hand rather than read.
@@ -148,7 +169,8 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
 /// # Errors
 /// [`ManifestError::Invalid`], without positions.
 pub fn validate(instance: &FluxInstance) -> Result<Manifest, ManifestError> {
-    let mut object = serde_json::to_value(instance).unwrap_or_default();
+    let written = serde_json::to_value(instance).unwrap_or_default();
+    let mut object = written.clone();
     let findings = complete(&mut object);
     if !findings.is_empty() {
         return Err(ManifestError::Invalid(located(findings, |_| None)));
@@ -156,7 +178,7 @@ pub fn validate(instance: &FluxInstance) -> Result<Manifest, ManifestError> {
     let namespace = NamespaceChoice::default();
     let warnings = located(odd_annotations(&object), |_| None);
     match to_instance(&object, &namespace) {
-        Ok(instance) => Ok(Manifest { instance, warnings }),
+        Ok(instance) => Ok(Manifest { instance, written, warnings }),
         Err(error) => {
             let problem = Problem { path: "spec".into(), message: error.to_string(), location: None };
             Err(ManifestError::Invalid(vec![problem]))

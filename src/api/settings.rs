@@ -14,6 +14,19 @@ const DEFAULT_ARTIFACT_INTERVAL: Duration = Duration::from_secs(10 * 60);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 impl FluxInstance {
+    /// Returns the instance of an object as the API server returns it.
+    ///
+    /// # Errors
+    /// The object is not a FluxInstance.
+    pub fn from_object(object: serde_json::Value) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(object)
+    }
+
+    /// Returns the resource version of an object as the API server returns it.
+    pub fn version_of(object: &serde_json::Value) -> Option<String> {
+        object.pointer("/metadata/resourceVersion")?.as_str().map(str::to_owned)
+    }
+
     /// Returns the namespace of the instance, which is where Flux is installed.
     pub fn namespace_or_default(&self) -> &str {
         self.metadata.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(DEFAULT_NAMESPACE)

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::Cluster;
 use super::requests::CallError;
+use crate::api::lease::TERMINAL_IDENTITY_PREFIX;
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
 use crate::k8s::ObjectId;
 
@@ -28,8 +29,10 @@ pub struct LeaseOptions {
     pub identity: String,
     /// How long it lasts without a renewal; whole seconds, at least one.
     pub duration: Duration,
-    /// How long to wait for a holder that renews it; zero refuses at once.
+    /// How long to wait for a run from a terminal that renews it; zero refuses at once.
     pub wait: Duration,
+    /// How long to wait for any other holder that renews it: an operator keeps it as long as it lives.
+    pub operator_wait: Duration,
     /// Take it whoever holds it.
     pub force: bool,
 }
@@ -41,6 +44,7 @@ impl LeaseOptions {
             identity: identity.into(),
             duration: Duration::from_secs(15),
             wait: Duration::ZERO,
+            operator_wait: Duration::ZERO,
             force: false,
         }
     }
@@ -178,7 +182,9 @@ impl Cluster {
                 seen = Some((spec, since));
                 if since.elapsed() < duration {
                     let alive = is_fresh(renewed, duration, Timestamp::now()) || renewing.as_ref() == Some(&holder);
-                    if alive && begun.elapsed() >= options.wait {
+                    let from_terminal = holder.starts_with(TERMINAL_IDENTITY_PREFIX);
+                    let wait = if from_terminal { options.wait } else { options.operator_wait };
+                    if alive && begun.elapsed() >= wait {
                         return Err(LeaseError::Held { holder, renewed });
                     }
                     if told != holder {

@@ -6,18 +6,17 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
-use super::interrupt::{Interrupt, Interrupts, stop, stopped};
-use super::plan::{self, ApplyError, PlannedObject, PlannedPrune, Step};
+use super::interrupt::{Hear, Interrupt, Interrupts, interrupted, requested_stop};
+use super::live_objects::LiveObjects;
+use super::plan::{self, ApplyError, PlannedObject, Step};
 use super::progress::{Action, Progress, Update};
-use super::survey::Survey;
 use super::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Propagation};
 use crate::k8s::ObjectId;
 
 /// How often a write that lost a race starts over from a fresh read.
-const RACES: usize = 6;
+pub(super) const RACES: usize = 6;
 /// How long a kind that was just defined may take until the API server serves it.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a run that was stopped waits for the answers to what it has sent.
@@ -41,7 +40,7 @@ pub struct Applied {
 
 /// What every step of a run works with.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub struct RunContext<'a> {
     pub cluster: &'a Cluster,
     /// Field managers to take over besides the usual ones.
     pub extra_managers: &'a [String],
@@ -51,17 +50,17 @@ pub struct Site<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Applies the objects of one stage and records in `survey` what the server made of them.
+/// Applies the objects of one stage and records in `live_objects` what the server made of them.
 ///
 /// All objects are tried, also when one fails. A stop sends nothing more and takes in the answers that are under way, so
 /// that what was done is known. Cancelling leaves some applied and some not; the next run sees that.
-pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObject]) -> Applied {
-    let Site { cluster, extra_managers, concurrency, interrupts, progress } = site;
+pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, planned: &[&PlannedObject]) -> Applied {
+    let RunContext { cluster, extra_managers, concurrency, interrupts, progress } = context;
     let mut jobs = vec![];
     for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
-        let live = survey.get(&one.object).cloned();
+        let live = live_objects.get(&one.object).cloned();
         let job = async move {
-            match stop(interrupts) {
+            match requested_stop(interrupts) {
                 Some(_) => None,
                 None => Some((index, one.object.clone(), apply(cluster, one, live, extra_managers).await)),
             }
@@ -70,7 +69,7 @@ pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObj
     }
     let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
     let mut answers_missed = std::pin::pin!(async {
-        stopped(&mut interrupts.clone()).await;
+        interrupted(interrupts, Hear::StopOnly).await;
         tokio::time::sleep(ANSWERS_WITHIN).await;
     });
     let mut done: BTreeMap<usize, Change> = BTreeMap::new();
@@ -85,7 +84,7 @@ pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObj
             None => break,
             Some(None) => {}
             Some(Some((index, object, Ok((action, live))))) => {
-                survey.set(live);
+                live_objects.set(live);
                 progress.report(Update::Object { object: object.to_string(), action });
                 done.insert(index, Change { object, action });
             }
@@ -95,7 +94,7 @@ pub async fn objects(site: Site<'_>, survey: &mut Survey, planned: &[&PlannedObj
     Applied {
         changes: done.into_values().collect(),
         errors: errors.into_values().collect(),
-        interrupt: stop(interrupts),
+        interrupt: requested_stop(interrupts),
     }
 }
 
@@ -118,7 +117,7 @@ async fn apply(
         return Ok((Action::Unchanged, live.clone()));
     }
     for race in 1..=RACES {
-        let Some(patch) = live.as_ref().and_then(|live| takeover::clean_up(live, extra_managers)) else { break };
+        let Some(patch) = live.as_ref().and_then(|live| takeover::takeover_patch(live, extra_managers)) else { break };
         match cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await {
             Ok(cleaned) => live = Some(cleaned),
             // Somebody wrote in between, or this patch got through before its answer was lost.
@@ -149,98 +148,6 @@ async fn decide_when_served(
                 pause = (pause * 2).min(Duration::from_secs(1));
             }
             decided => return decided,
-        }
-    }
-}
-
-/// What became of pruning.
-#[derive(Debug, Default)]
-pub struct Pruned {
-    /// In the order of deletion.
-    pub changes: Vec<Change>,
-    /// Objects that could not be deleted; they stay owed.
-    pub errors: Vec<(ObjectId, CallError)>,
-    pub interrupt: Option<Interrupt>,
-    /// Objects that were not tried because of the interrupt.
-    pub left: Vec<ObjectId>,
-}
-
-/// Deletes what is no longer built: one kind after the other, objects of a kind side by side.
-///
-/// `owner` is name and namespace of the instance whose labels an object must carry to be deleted.
-pub async fn prune(
-    site: Site<'_>,
-    survey: &mut Survey,
-    planned: &[PlannedPrune],
-    owner: (&str, &str),
-    propagation: Propagation,
-) -> Pruned {
-    let Site { cluster, concurrency, interrupts, progress, .. } = site;
-    let mut pruned = Pruned::default();
-    for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
-        pruned.interrupt = stop(interrupts);
-        if pruned.interrupt.is_some() {
-            pruned.left.extend(kind.iter().map(|one| one.object.clone()));
-            continue;
-        }
-        let mut jobs = vec![];
-        for one in kind {
-            let live = survey.get(&one.object).cloned();
-            jobs.push(async move { (one, delete(cluster, one, live, owner, propagation).await) }.boxed());
-        }
-        let results: Vec<_> = futures::stream::iter(jobs).buffered(concurrency.max(1)).collect().await;
-        for (one, result) in results {
-            match result {
-                Ok(action) => {
-                    if action == Action::Deleted {
-                        survey.remove(&one.object);
-                    }
-                    progress.report(Update::Object { object: one.object.to_string(), action });
-                    pruned.changes.push(Change { object: one.object.clone(), action });
-                }
-                Err(error) => pruned.errors.push((one.object.clone(), error)),
-            }
-        }
-    }
-    pruned
-}
-
-/// Deletes one object exactly as it was looked at; when it has changed since, looks again.
-async fn delete(
-    cluster: &Cluster,
-    planned: &PlannedPrune,
-    live: Option<Value>,
-    owner: (&str, &str),
-    propagation: Propagation,
-) -> Result<Action, CallError> {
-    if planned.step == Step::Skip {
-        return Ok(Action::Skipped);
-    }
-    let mut live = match live {
-        Some(live) => live,
-        None => match cluster.read(&planned.object).await? {
-            Some(live) => live,
-            None => return Ok(Action::Deleted),
-        },
-    };
-    let mut race = 0;
-    loop {
-        if plan::protection(&live, owner).is_some() {
-            return Ok(Action::Skipped);
-        }
-        // It is on its way out already; deleting it again would change nothing.
-        if live.pointer("/metadata/deletionTimestamp").is_some() {
-            return Ok(Action::Deleted);
-        }
-        match cluster.delete_exactly(&live, propagation).await {
-            Err(error) if error.is_conflict() && race < RACES => {
-                race += 1;
-                match cluster.read(&planned.object).await? {
-                    Some(now) => live = now,
-                    None => return Ok(Action::Deleted),
-                }
-            }
-            answer => return answer.map(|_| Action::Deleted),
         }
     }
 }

@@ -1,56 +1,158 @@
 //! From an instance to the plan of its next run; nothing is written.
 //!
 //! ```text
-//! instance + distribution -> build -> survey of what lives -> comparison -> plan
+//! instance + distribution -> build -> live objects -> comparison -> plan
 //! ```
 
 use std::collections::BTreeSet;
 
-use super::outcome::{Failure, ReconcileError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::live_objects::LiveObjects;
+use super::options::PlanOptions;
+use super::outcome::{Failure, ReconcileError, Stop};
+use super::ownership;
 use super::plan::{self, Plan, PlannedInstance};
 use super::progress::{Progress, Stage, Update};
-use super::run::Options;
 use super::status::instance_id;
-use super::survey::Survey;
-use crate::api::FluxInstance;
-use crate::api::well_known;
+use crate::api::manifest::Manifest;
+use crate::api::well_known::{self, CLI_FIELD_MANAGER};
+use crate::api::{FluxInstance, InventoryEntry};
 use crate::build::{self, Build, BuildError, BuildOptions};
-use crate::cluster::Cluster;
 use crate::cluster::requests::CallError;
+use crate::cluster::{ApplyOptions, Cluster};
 use crate::distribution::Distribution;
 use crate::k8s::ObjectId;
 
-/// Makes the plan of a run without writing anything.
+/// A plan that is kept, and the object it starts from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedPlan {
+    /// The FluxInstance that is applied with it, as its author wrote it; absent when the one in the cluster was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Value>,
+    pub plan: Plan,
+}
+
+/// Makes the plan of a run for the instance in the cluster, without writing anything.
 ///
 /// # Errors
-/// The build fails, the API server refuses a manifest in a dry run, or cannot be asked.
+/// The instance is not there, is suspended or stands beside another one, the build fails, the API server refuses a manifest in a dry
+/// run, or cannot be asked.
 pub async fn plan(
+    cluster: &Cluster,
+    id: &ObjectId,
+    distribution: &Distribution,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Plan, ReconcileError> {
+    let instance = read_instance(cluster, id).await?;
+    if instance.is_suspended() {
+        return Err(ReconcileError::InstanceSuspended { instance: id.clone() });
+    }
+    plan_of(cluster, &instance, distribution, options, progress).await
+}
+
+/// Makes the plan of an apply: of the instance as it would be stored, with the status of the one in the cluster.
+///
+/// # Errors
+/// As [`plan`]; an instance that is not there is none.
+pub async fn plan_for(
+    cluster: &Cluster,
+    manifest: &Manifest,
+    distribution: &Distribution,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Plan, ReconcileError> {
+    // Who has the fields now is the apply's business, which may be told to take them over.
+    let (instance, _) = as_it_would_be_stored(cluster, manifest, true).await?;
+    plan_of(cluster, &instance, distribution, options, progress).await
+}
+
+async fn plan_of(
     cluster: &Cluster,
     instance: &FluxInstance,
     distribution: &Distribution,
-    options: &Options,
+    options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
     progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let built = built(instance, distribution, options)?;
+    let built = build_checked(instance, distribution, options)?;
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
-    let mut survey = survey(cluster, instance, &built, options).await?;
+    ownership::refuse_second_instance(cluster, instance).await?;
+    let mut live = live_objects(cluster, instance, &built, options).await?;
     // A plan is looked at before it is carried out: it has asked the server about everything.
-    make_plan(cluster, instance, &built, &mut survey, &BTreeSet::new(), options).await.map_err(
-        |failure| match failure {
+    match make_plan(cluster, instance, &built, &mut live, &BTreeSet::new(), options).await {
+        Ok(plan) => Ok(plan),
+        Err(Stop::Abort(error)) => Err(error),
+        Err(Stop::Failed(failure)) => Err(match failure {
             Failure::Apply(errors) => ReconcileError::Refused(errors),
             Failure::Call(error) => ReconcileError::Call(error),
             Failure::Build(error) => ReconcileError::Build(error),
             // Planning has no other failure.
             _ => ReconcileError::Refused(vec![]),
-        },
-    )
+        }),
+    }
 }
 
-pub(super) fn built(
+/// Reads the instance a run is about.
+///
+/// # Errors
+/// It is not there, is being deleted, or cannot be understood.
+pub(super) async fn read_instance(cluster: &Cluster, id: &ObjectId) -> Result<FluxInstance, ReconcileError> {
+    match cluster.read(id).await? {
+        Some(live) => checked_instance(live),
+        None => Err(ReconcileError::InstanceGone { instance: id.clone() }),
+    }
+}
+
+/// Returns the instance of an object as it was read.
+pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileError> {
+    let id = ObjectId::of(&live);
+    let instance = FluxInstance::from_object(live)
+        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    match instance.metadata.deletion_timestamp {
+        Some(_) => Err(ReconcileError::BeingDeleted { instance: id }),
+        None => Ok(instance),
+    }
+}
+
+/// Returns what an apply of the manifest would store, found out with a dry run where there is an instance already, and the
+/// instance before it.
+pub(super) async fn as_it_would_be_stored(
+    cluster: &Cluster,
+    manifest: &Manifest,
+    force_conflicts: bool,
+) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
+    let id = instance_id(&manifest.instance);
+    let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone(), None)) };
+    let known = checked_instance(live.clone())?;
+    let stored = apply_written(cluster, &manifest.written, Some(&live), force_conflicts, true).await?;
+    let mut instance = checked_instance(stored)?;
+    // A dry run counts the generation up, too; the plan is made from the one that is there.
+    instance.metadata.generation = known.metadata.generation;
+    Ok((instance, Some(live)))
+}
+
+/// Applies an instance as its author wrote it, with the field manager of people.
+pub(super) async fn apply_written(
+    cluster: &Cluster,
+    written: &Value,
+    live: Option<&Value>,
+    force_conflicts: bool,
+    dry_run: bool,
+) -> Result<Value, CallError> {
+    let resource = cluster.resource(&ObjectId::of(written)).await?;
+    let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: force_conflicts, dry_run };
+    let applied = cluster.apply(&resource, written, live, &options).await;
+    applied.map(|(_, stored)| stored).map_err(|error| CallError { explained: Box::new(error), status: None })
+}
+
+pub(super) fn build_checked(
     instance: &FluxInstance,
     distribution: &Distribution,
-    options: &Options,
+    options: &PlanOptions,
 ) -> Result<Build, BuildError> {
     let built =
         build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
@@ -59,24 +161,32 @@ pub(super) fn built(
     Ok(built)
 }
 
-fn old_inventory(instance: &FluxInstance) -> Vec<ObjectId> {
+/// What an inventory says: objects, and entries nobody can read, which are kept as they are.
+pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    inventory.into_iter().flat_map(|inventory| &inventory.entries).filter_map(|entry| entry.object().ok()).collect()
+    let (mut objects, mut unreadable) = (vec![], vec![]);
+    for entry in inventory.into_iter().flat_map(|inventory| &inventory.entries) {
+        match entry.object() {
+            Ok(object) => objects.push(object),
+            Err(_) => unreadable.push(entry.clone()),
+        }
+    }
+    (objects, unreadable)
 }
 
-pub(super) async fn survey(
+pub(super) async fn live_objects(
     cluster: &Cluster,
     instance: &FluxInstance,
     built: &Build,
-    options: &Options,
-) -> Result<Survey, CallError> {
+    options: &PlanOptions,
+) -> Result<LiveObjects, CallError> {
     let ids: Vec<ObjectId> = built.objects.iter().map(ObjectId::of).collect();
-    Survey::take(cluster, &wanted(instance, ids), options.concurrency).await
+    LiveObjects::take(cluster, &objects_to_read(instance, ids), options.concurrency).await
 }
 
 /// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
-pub(super) fn wanted(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
-    ids.extend(old_inventory(instance));
+pub(super) fn objects_to_read(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
+    ids.extend(read_inventory(instance).0);
     ids.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
@@ -89,7 +199,7 @@ pub(super) fn wanted(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<Obj
 
 /// Returns the objects that hold nothing a user wrote into them: they are the distribution's, which is tested as a whole,
 /// so a dry run before their creation would tell nothing.
-pub(super) fn trusted(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
+pub(super) fn objects_of_distribution(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
     let spec = &instance.spec;
     // Labels and annotations for all, and names of shards, go into everything.
     if spec.common_metadata.is_some() || spec.sharding.is_some() {
@@ -110,22 +220,32 @@ pub(super) async fn make_plan(
     cluster: &Cluster,
     instance: &FluxInstance,
     built: &Build,
-    survey: &mut Survey,
-    trusted: &BTreeSet<ObjectId>,
-    options: &Options,
-) -> Result<Plan, Failure> {
-    let objects = plan::objects(cluster, survey, &built.objects, &options.extra_managers, trusted, options.concurrency);
+    live: &mut LiveObjects,
+    of_distribution: &BTreeSet<ObjectId>,
+    options: &PlanOptions,
+) -> Result<Plan, Stop> {
+    let id = instance_id(instance);
+    let seen = built.objects.iter().filter_map(|object| live.get(&ObjectId::of(object)));
+    ownership::refuse_foreign_objects(cluster, &id, seen).await?;
+    let objects =
+        plan::objects(cluster, live, &built.objects, &options.extra_managers, of_distribution, options.concurrency);
     let objects = objects.await.map_err(Failure::Apply)?;
     for object in &objects {
-        if let Some(live) = &object.live {
-            survey.set(live.clone());
+        if let Some(seen) = &object.live {
+            live.set(seen.clone());
         }
     }
     let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.clone()).collect();
-    let id = instance_id(instance);
-    let stale = plan::stale(&old_inventory(instance), &keys);
-    let prune = plan::prune(cluster, survey, stale, (&id.name, &id.namespace)).await.map_err(Failure::Call)?;
+    let (owned, unreadable) = read_inventory(instance);
+    let prune = plan::prune(cluster, live, plan::stale(&owned, &keys), &id).await?;
     let status = instance.status.clone().unwrap_or_default();
+    let mut warnings: Vec<String> = built.warnings.iter().map(|warning| warning.message.clone()).collect();
+    warnings.extend(unreadable.iter().map(|entry| {
+        format!(
+            "the inventory entry {:?} cannot be read: it stays on record, and what it stands for is not pruned",
+            entry.id
+        )
+    }));
     Ok(Plan {
         instance: PlannedInstance {
             namespace: id.namespace,
@@ -141,6 +261,6 @@ pub(super) async fn make_plan(
         removed_versions: plan::removed_versions(&objects),
         objects,
         prune,
-        warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
+        warnings,
     })
 }

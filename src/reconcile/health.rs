@@ -7,10 +7,11 @@ use futures::stream::{BoxStream, SelectAll};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, MissedTickBehavior};
 
-use super::interrupt::{Interrupt, Interrupts, interrupted};
+use super::apply::RunContext;
+use super::interrupt::{Hear, Interrupt, interrupted};
+use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
 use super::progress::{Progress, Update};
-use super::survey::Survey;
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::Cluster;
@@ -45,47 +46,51 @@ pub enum Goal {
 
 type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, CallError>)>>;
 
-/// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `survey` is kept up
+/// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `live_objects` is kept up
 /// to date with what is seen.
 ///
 /// # Errors
 /// The API server cannot be watched.
 pub async fn wait(
-    cluster: &Cluster,
-    survey: &mut Survey,
+    context: RunContext<'_>,
+    live_objects: &mut LiveObjects,
     objects: &[ObjectId],
     goal: Goal,
     deadline: Instant,
-    interrupts: &Interrupts,
-    progress: &dyn Progress,
+    hear: Hear,
 ) -> Result<Waited, CallError> {
+    let RunContext { cluster, interrupts, progress, .. } = context;
     let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
         let key = id.clone();
-        let state = State { id: id.clone(), health: health(survey.get(&key)), told: None };
+        let state = State { id: id.clone(), health: health(live_objects.get(&key)), reported: None };
         wait.states.insert(key, state);
     }
-    if let Some(end) = wait.tell(survey, progress) {
+    if let Some(end) = wait.report_states(live_objects, progress) {
         return Ok(end);
     }
-    let mut changes = wait.follow(cluster, survey).await?;
-    let mut interrupts = interrupts.clone();
+    let mut changes = wait.follow(cluster, live_objects).await?;
     let mut retries = tokio::time::interval(RETRY_DELETION_EVERY);
     retries.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let (id, change) = tokio::select! {
             Some(change) = changes.next() => change,
-            _ = retries.tick(), if wait.given_up(survey).next().is_some() => {
-                let retry = retry_deletion(cluster, wait.given_up(survey));
+            _ = retries.tick(), if wait.given_up(live_objects).next().is_some() => {
+                let retry = retry_deletion(cluster, wait.given_up(live_objects));
                 // Waiting goes on whether or not this helps.
                 let _ = tokio::time::timeout(RETRY_DELETION_EVERY, retry).await;
                 continue;
             }
-            () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(survey, true)),
-            interrupt = interrupted(&mut interrupts) => return Ok(Waited::Interrupted(interrupt)),
+            () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(live_objects, true)),
+            interrupt = interrupted(interrupts, hear) => return Ok(Waited::Interrupted(interrupt)),
         };
-        wait.learn(survey, &id, change?);
-        if let Some(end) = wait.tell(survey, progress) {
+        match change {
+            Ok(change) => wait.record_change(live_objects, &id, change),
+            // Pods only explain; whoever may not look at them waits all the same.
+            Err(error) if is_pods(&id) => tracing::debug!("pods are not looked at: {error}"),
+            Err(error) => return Err(error),
+        }
+        if let Some(end) = wait.report_states(live_objects, progress) {
             return Ok(end);
         }
     }
@@ -112,7 +117,7 @@ fn health(live: Option<&Value>) -> Health {
 struct State {
     id: ObjectId,
     health: Health,
-    told: Option<(Status, String)>,
+    reported: Option<(Status, String)>,
 }
 
 struct Wait {
@@ -135,14 +140,14 @@ impl Wait {
 
     /// Returns the definitions whose objects the API server could not delete. It does not try again by itself for a minute,
     /// and does give up on kinds it only just began to serve ("storage is (re)initializing").
-    fn given_up<'a>(&'a self, survey: &'a Survey) -> impl Iterator<Item = &'a ObjectId> {
-        let gave_up = |state: &&State| survey.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
+    fn given_up<'a>(&'a self, live_objects: &'a LiveObjects) -> impl Iterator<Item = &'a ObjectId> {
+        let gave_up = |state: &&State| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
 
     /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.
-    async fn follow(&self, cluster: &Cluster, survey: &Survey) -> Result<Changes, CallError> {
+    async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<Changes, CallError> {
         let mut groups: BTreeMap<(&str, &str, &str), Vec<&ObjectId>> = BTreeMap::new();
         let mut pod_namespaces = BTreeSet::new();
         for state in self.waited_for() {
@@ -156,7 +161,7 @@ impl Wait {
         for ids in groups.into_values() {
             let Some(first) = ids.first().map(|id| (*id).clone()) else { continue };
             let labelled = |id: &&ObjectId| {
-                let live = survey.get(id);
+                let live = live_objects.get(id);
                 live.and_then(|live| live.pointer("/metadata/labels")?.get(PART_OF_LABEL))
                     .is_some_and(|value| value == "flux")
             };
@@ -184,8 +189,8 @@ impl Wait {
     }
 
     /// Takes in one change of the collection `of` belongs to.
-    fn learn(&mut self, survey: &mut Survey, of: &ObjectId, change: Change) {
-        if of.kind == "Pod" && of.name.is_empty() {
+    fn record_change(&mut self, live_objects: &mut LiveObjects, of: &ObjectId, change: Change) {
+        if is_pods(of) {
             let name =
                 |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match change {
@@ -205,12 +210,12 @@ impl Wait {
                 });
                 let gone = ours.filter(|(key, _)| !there.contains_key(*key)).map(|(key, _)| key.clone()).collect();
                 for item in there.into_values() {
-                    self.see(survey, item);
+                    self.record_object(live_objects, item);
                 }
                 gone
             }
             Change::Set(item) => {
-                self.see(survey, item);
+                self.record_object(live_objects, item);
                 vec![]
             }
             Change::Gone(item) => vec![ObjectId::of(&item)],
@@ -218,20 +223,20 @@ impl Wait {
         for key in gone {
             if let Some(state) = self.states.get_mut(&key) {
                 state.health = health(None);
-                survey.remove(&key);
+                live_objects.remove(&key);
             }
         }
     }
 
-    fn see(&mut self, survey: &mut Survey, item: Value) {
+    fn record_object(&mut self, live_objects: &mut LiveObjects, item: Value) {
         if let Some(state) = self.states.get_mut(&ObjectId::of(&item)) {
             state.health = health(Some(&item));
-            survey.set(item);
+            live_objects.set(item);
         }
     }
 
     /// Tells what changed, and returns the end when there is one.
-    fn tell(&mut self, survey: &Survey, progress: &dyn Progress) -> Option<Waited> {
+    fn report_states(&mut self, live_objects: &LiveObjects, progress: &dyn Progress) -> Option<Waited> {
         let goal = self.goal;
         let pods = &self.pods;
         for (key, state) in &mut self.states {
@@ -239,32 +244,36 @@ impl Wait {
                 Goal::Healthy => state.health.is_current(),
                 Goal::Gone => state.health.status == Status::NotFound,
             };
-            let message = if reached { String::new() } else { detail(state, survey.get(key), pods) };
+            let message = if reached { String::new() } else { detail(state, live_objects.get(key), pods) };
             let now = (state.health.status, message);
-            if state.told.as_ref() == Some(&now) {
+            if state.reported.as_ref() == Some(&now) {
                 continue;
             }
             // What was fine from the beginning is no news.
-            if !(reached && state.told.is_none()) {
+            if !(reached && state.reported.is_none()) {
                 let object = state.id.to_string();
                 progress.report(match reached {
                     true => Update::Ready { object },
                     false => Update::Waiting { object, health: now.0, message: now.1.clone() },
                 });
             }
-            state.told = Some(now);
+            state.reported = Some(now);
         }
         let mut left = self.waited_for().peekable();
         if left.peek().is_none() {
             return Some(Waited::Reached);
         }
         let hopeless = goal == Goal::Healthy && left.all(|state| state.health.status == Status::Failed);
-        hopeless.then(|| self.unhealthy(survey, false))
+        hopeless.then(|| self.unhealthy(live_objects, false))
     }
 
-    fn unhealthy(&self, survey: &Survey, timed_out: bool) -> Waited {
+    fn unhealthy(&self, live_objects: &LiveObjects, timed_out: bool) -> Waited {
         let objects = self.waited_for().map(|state| {
-            Unhealthy::new(state.id.to_string(), state.health.status, detail(state, survey.get(&state.id), &self.pods))
+            Unhealthy::new(
+                state.id.to_string(),
+                state.health.status,
+                detail(state, live_objects.get(&state.id), &self.pods),
+            )
         });
         Waited::Unhealthy { timed_out, objects: objects.collect() }
     }
@@ -288,10 +297,18 @@ fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -
     }
 }
 
+/// Reports whether a collection holds the pods behind Deployments.
+fn is_pods(of: &ObjectId) -> bool {
+    of.kind == "Pod" && of.name.is_empty()
+}
+
+/// A failure is the last thing that comes.
 fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, CallError>)> {
-    futures::stream::unfold((of, follower), |(of, mut follower)| async move {
+    futures::stream::unfold(Some((of, follower)), |state| async move {
+        let (of, mut follower) = state?;
         let change = follower.next().await;
-        Some(((of.clone(), change), (of, follower)))
+        let next = change.is_ok().then(|| (of.clone(), follower));
+        Some(((of, change), next))
     })
     .boxed()
 }

@@ -4,11 +4,13 @@
 //! so that the API server stores it anew; then the definition may forget the old versions. Managed fields carry an API
 //! version, too: an entry of a dropped one would make the next apply fail.
 
+use std::collections::BTreeSet;
+
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 
+use super::live_objects::{LiveObjects, storage_version};
 use super::progress::{Progress, Update};
-use super::survey::{Survey, storage_version};
 use crate::api::kinds::ResourceType;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
@@ -17,23 +19,37 @@ use crate::k8s::ObjectId;
 
 /// How often a write that lost a race is made again.
 const RACES: usize = 6;
+/// How often the objects of a kind are looked at for some that were stored in between.
+const ROUNDS: usize = 4;
+
+/// Why the objects of a definition are not all stored anew; its old versions stay on record then.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// Not "no objects": an API server that has not heard of a new version answers so.
+    #[error("version {0} is not served, though its definition says so")]
+    NotServed(String),
+    #[error("objects are stored faster than they are rewritten")]
+    Unsettled,
+    #[error("{}", .0.explained.reason)]
+    Call(#[from] CallError),
+}
 
 /// What became of a migration.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Names of the definitions whose objects are all stored anew.
     pub migrated: Vec<String>,
-    pub errors: Vec<(String, CallError)>,
+    pub errors: Vec<(String, MigrateError)>,
 }
 
 /// Returns Flux's definitions whose objects have to be stored anew: all of them when `forced`, else those that are stored
 /// in more than the present storage version.
-pub fn due(survey: &Survey, forced: bool) -> Vec<Value> {
+pub fn due(live_objects: &LiveObjects, forced: bool) -> Vec<Value> {
     let of_flux = |crd: &&Value| {
         crd.pointer("/metadata/labels")
             .is_some_and(|labels| labels.get(PART_OF_LABEL).is_some_and(|part| part == "flux"))
     };
-    survey.definitions().filter(of_flux).filter(|crd| forced || !is_migrated(crd)).cloned().collect()
+    live_objects.definitions().filter(of_flux).filter(|crd| forced || !is_migrated(crd)).cloned().collect()
 }
 
 fn is_migrated(definition: &Value) -> bool {
@@ -64,7 +80,7 @@ async fn migrate(
     definition: &Value,
     concurrency: usize,
     progress: &dyn Progress,
-) -> Result<(), CallError> {
+) -> Result<(), MigrateError> {
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(version) = storage_version(definition) else { return Ok(()) };
     let resource = ResourceType {
@@ -74,22 +90,34 @@ async fn migrate(
         plural: text("/spec/names/plural").into(),
         namespaced: text("/spec/scope") == "Namespaced",
     };
-    let objects =
-        cluster.list_all(&resource, None, &Selector::default()).await?.map(|list| list.items).unwrap_or_default();
-    let (name, total) = (ObjectId::of(definition).name, objects.len());
+    let name = ObjectId::of(definition).name;
     let api_version = resource.api_version();
-    let mut jobs = vec![];
-    for object in objects {
-        jobs.push(store_anew(cluster, object, &api_version).boxed());
+    let mut rewritten: BTreeSet<String> = BTreeSet::new();
+    // What was created while the first ones were rewritten may have been stored by a server that did not know the new
+    // version yet: old versions are forgotten only when a list shows nothing that was not rewritten.
+    for _ in 0..ROUNDS {
+        let list = cluster.list_all(&resource, None, &Selector::default()).await?;
+        let mut objects = list.ok_or_else(|| MigrateError::NotServed(version.clone()))?.items;
+        let uid = |object: &Value| object.pointer("/metadata/uid").map(Value::to_string).unwrap_or_default();
+        objects.retain(|object| !rewritten.contains(&uid(object)));
+        if objects.is_empty() {
+            return Ok(forget_versions(cluster, definition, &version).await?);
+        }
+        rewritten.extend(objects.iter().map(uid));
+        let total = objects.len();
+        let mut jobs = vec![];
+        for object in objects {
+            jobs.push(store_anew(cluster, object, &api_version).boxed());
+        }
+        let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
+        let mut done = 0;
+        while let Some(result) = running.next().await {
+            result?;
+            done += 1;
+            progress.report(Update::Migrated { definition: name.clone(), done, total });
+        }
     }
-    let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
-    let mut done = 0;
-    while let Some(result) = running.next().await {
-        result?;
-        done += 1;
-        progress.report(Update::Migrated { definition: name.clone(), done, total });
-    }
-    forget_versions(cluster, definition, &version).await
+    Err(MigrateError::Unsettled)
 }
 
 /// Touches one object so that the API server writes it in the storage version.
@@ -167,11 +195,11 @@ mod tests {
 
     #[test]
     fn only_definitions_of_flux_with_old_versions_are_due_unless_forced() {
-        let mut survey = Survey::default();
-        survey.set(definition("old", json!(["v1beta2", "v1"]), "flux"));
-        survey.set(definition("new", json!(["v1"]), "flux"));
-        survey.set(definition("other", json!(["v1beta2", "v1"]), "something"));
-        let names = |forced| due(&survey, forced).iter().map(|crd| ObjectId::of(crd).name).collect::<Vec<_>>();
+        let mut live_objects = LiveObjects::default();
+        live_objects.set(definition("old", json!(["v1beta2", "v1"]), "flux"));
+        live_objects.set(definition("new", json!(["v1"]), "flux"));
+        live_objects.set(definition("other", json!(["v1beta2", "v1"]), "something"));
+        let names = |forced| due(&live_objects, forced).iter().map(|crd| ObjectId::of(crd).name).collect::<Vec<_>>();
         assert_eq!(names(false), ["old"]);
         assert_eq!(names(true), ["new", "old"]);
     }

@@ -13,7 +13,8 @@ use super::takeover;
 
 /// Reports whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
-    if takeover::clean_up(live, extra_managers).is_some() || live.pointer("/metadata/deletionTimestamp").is_some() {
+    if takeover::takeover_patch(live, extra_managers).is_some() || live.pointer("/metadata/deletionTimestamp").is_some()
+    {
         return false;
     }
     let Some(entry) = takeover::own_entry(live) else { return false };

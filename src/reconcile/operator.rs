@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
+use crate::api::lease::{Holder, LeaseRecord};
 use crate::api::well_known::{INSTANCE_NAME, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 
@@ -26,7 +27,7 @@ pub struct Operator {
 
 /// What an instance may expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attention {
+pub enum OperatorCoverage {
     /// A running operator looks at it.
     Watched(Operator),
     /// Operators look at the name `flux` only.
@@ -40,26 +41,28 @@ pub enum Attention {
     Unknown(String),
 }
 
-impl Attention {
+impl OperatorCoverage {
     /// Whether it is certain that nobody will look at the instance.
     pub fn is_nobody(&self) -> bool {
-        !matches!(self, Attention::Watched(_) | Attention::Unknown(_))
+        !matches!(self, OperatorCoverage::Watched(_) | OperatorCoverage::Unknown(_))
     }
 }
 
-impl fmt::Display for Attention {
+impl fmt::Display for OperatorCoverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Attention::Watched(operator) => write!(f, "the operator in namespace {} looks at it", operator.namespace),
-            Attention::OtherName => write!(f, "an operator only looks at an instance called {INSTANCE_NAME}"),
-            Attention::OtherNamespace(operator) => {
+            OperatorCoverage::Watched(operator) => {
+                write!(f, "the operator in namespace {} looks at it", operator.namespace)
+            }
+            OperatorCoverage::OtherName => write!(f, "an operator only looks at an instance called {INSTANCE_NAME}"),
+            OperatorCoverage::OtherNamespace(operator) => {
                 write!(f, "the running operator looks at namespace {} only", operator.namespace)
             }
-            Attention::NotRunning(operator) => {
+            OperatorCoverage::NotRunning(operator) => {
                 write!(f, "the operator in namespace {} is not running: {}", operator.namespace, operator.state)
             }
-            Attention::NotInstalled => f.write_str("no operator is installed in this cluster"),
-            Attention::Unknown(why) => write!(f, "cannot tell whether an operator is running: {why}"),
+            OperatorCoverage::NotInstalled => f.write_str("no operator is installed in this cluster"),
+            OperatorCoverage::Unknown(why) => write!(f, "cannot tell whether an operator is running: {why}"),
         }
     }
 }
@@ -69,25 +72,29 @@ impl fmt::Display for Attention {
 /// Three requests, at the same time.
 ///
 /// # Errors
-/// The API server cannot be asked; a refusal is no error but [`Attention::Unknown`].
-pub async fn attention(
+/// The API server cannot be asked; a refusal is no error but [`OperatorCoverage::Unknown`].
+pub async fn find_coverage(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
     now: Timestamp,
-) -> Result<Attention, ClusterError> {
-    let found = match find(cluster, None, now).await {
-        Err(error) if error.category() == Category::Denied => find(cluster, Some(namespace), now).await,
+) -> Result<OperatorCoverage, ClusterError> {
+    let found = match find_operators(cluster, None, now).await {
+        Err(error) if error.category() == Category::Denied => find_operators(cluster, Some(namespace), now).await,
         other => other,
     };
     match found {
-        Ok(operators) => Ok(judge(&operators, namespace, name)),
-        Err(error) if error.category() == Category::Denied => Ok(Attention::Unknown(error.reason.to_string())),
+        Ok(operators) => Ok(coverage_of(&operators, namespace, name)),
+        Err(error) if error.category() == Category::Denied => Ok(OperatorCoverage::Unknown(error.reason.to_string())),
         Err(error) => Err(error),
     }
 }
 
-async fn find(cluster: &Cluster, namespace: Option<&str>, now: Timestamp) -> Result<Vec<Operator>, ClusterError> {
+async fn find_operators(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    now: Timestamp,
+) -> Result<Vec<Operator>, ClusterError> {
     let by_name = ListOptions { field_selector: Some(format!("metadata.name={OPERATOR_NAME}")), ..Default::default() };
     let by_label = ListOptions { label_selector: Some(format!("{NAME_LABEL}={OPERATOR_NAME}")), ..Default::default() };
     let list = |kind: &'static ResourceType, options| async move { cluster.list(kind, namespace, options).await };
@@ -122,9 +129,14 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
             *known = operator;
         }
     }
-    for lease in leases.iter().filter(|lease| is_fresh(lease, now)) {
+    for lease in leases {
+        let record = LeaseRecord::of(lease);
+        // A run from a terminal takes the lease as well; it is no operator.
+        let Holder::Operator(holder) = record.holder.clone() else { continue };
+        if !record.is_fresh(now) {
+            continue;
+        }
         let namespace = text(lease, "/metadata/namespace").to_owned();
-        let holder = text(lease, "/spec/holderIdentity").to_owned();
         let state = format!("{holder} holds lease/{namespace}/{OPERATOR_NAME}");
         found.insert(namespace.clone(), Operator { namespace, alive: true, holder: Some(holder), state });
     }
@@ -144,36 +156,16 @@ pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &s
     operators(&[], deployments.into_iter().filter(is_operator), Timestamp::UNIX_EPOCH).into_iter().next()
 }
 
-fn judge(operators: &[Operator], namespace: &str, name: &str) -> Attention {
+fn coverage_of(operators: &[Operator], namespace: &str, name: &str) -> OperatorCoverage {
     let own = operators.iter().find(|o| o.namespace == namespace);
     let alive = operators.iter().find(|o| o.alive);
     match (own, alive) {
-        _ if name != INSTANCE_NAME => Attention::OtherName,
-        (Some(own), _) if own.alive => Attention::Watched(own.clone()),
-        (Some(own), _) => Attention::NotRunning(own.clone()),
-        (None, Some(other)) => Attention::OtherNamespace(other.clone()),
-        (None, None) => operators.first().cloned().map_or(Attention::NotInstalled, Attention::NotRunning),
+        _ if name != INSTANCE_NAME => OperatorCoverage::OtherName,
+        (Some(own), _) if own.alive => OperatorCoverage::Watched(own.clone()),
+        (Some(own), _) => OperatorCoverage::NotRunning(own.clone()),
+        (None, Some(other)) => OperatorCoverage::OtherNamespace(other.clone()),
+        (None, None) => operators.first().cloned().map_or(OperatorCoverage::NotInstalled, OperatorCoverage::NotRunning),
     }
-}
-
-/// A held lease that was renewed within its duration, by the clock of this machine: good enough to say who is there.
-///
-/// A run from a terminal takes the lease as well; it is no operator.
-fn is_fresh(lease: &Value, now: Timestamp) -> bool {
-    let holder = text(lease, "/spec/holderIdentity");
-    let duration = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or_default();
-    let renewed: Option<Timestamp> = text(lease, "/spec/renewTime").parse().ok();
-    !holder.is_empty()
-        && !is_terminal_run(holder)
-        && renewed
-            .is_some_and(|renewed| now.duration_since(renewed).unsigned_abs().as_secs() <= duration.unsigned_abs())
-}
-
-/// How the lease identity of an in-process run begins.
-pub const TERMINAL_IDENTITY_PREFIX: &str = "flux-operator-ctl/";
-
-fn is_terminal_run(holder: &str) -> bool {
-    holder.starts_with(TERMINAL_IDENTITY_PREFIX)
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -200,7 +192,7 @@ mod tests {
     }
 
     fn judged(leases: &[Value], deployments: &[Value], name: &str) -> String {
-        judge(&operators(leases, deployments.iter(), now()), "flux-system", name).to_string()
+        coverage_of(&operators(leases, deployments.iter(), now()), "flux-system", name).to_string()
     }
 
     const FRESH: &str = "2026-11-21T06:00:00.000000Z";

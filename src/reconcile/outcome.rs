@@ -6,6 +6,7 @@ use super::apply::Change;
 use super::interrupt::Interrupt;
 use super::messages::{self, Unhealthy};
 use super::plan::ApplyError;
+use super::prune::CustomResources;
 use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::lease::LeaseError;
@@ -27,6 +28,32 @@ pub enum ReconcileError {
     /// The instance is another one, or its spec has changed.
     #[error("the plan was made for another state of {instance}")]
     PlanOutdated { instance: ObjectId },
+    #[error("{instance} does not exist")]
+    InstanceGone { instance: ObjectId },
+    #[error("{instance} is another object now than when the run began")]
+    InstanceReplaced { instance: ObjectId },
+    /// What is stored is not what the run was made for; starting over helps.
+    #[error("{instance} changed while the run was prepared")]
+    InstanceMoved { instance: ObjectId },
+    #[error("{instance} is suspended")]
+    InstanceSuspended { instance: ObjectId },
+    #[error("{instance} is being deleted")]
+    BeingDeleted { instance: ObjectId },
+    #[error("cannot understand {instance}: {source}")]
+    InstanceUnreadable { instance: ObjectId, source: serde_json::Error },
+    /// Nothing could be recorded, so nothing is done.
+    #[error("the definition of {instance} has no status subresource")]
+    StatusNotServed { instance: ObjectId },
+    #[error("cannot install {instance}: {other} exists already, and a cluster has one installation of Flux")]
+    SecondInstance { instance: ObjectId, other: ObjectId },
+    #[error("{instance} cannot take over what {owner} owns: {}", some(objects))]
+    OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
+    /// Nobody has agreed to lose custom resources.
+    #[error("custom resources go away with their definitions: {}", lost_text(definitions))]
+    CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
+    /// It was asked to stop before it began.
+    #[error("stopped before anything was done: {0}")]
+    Stopped(String),
     /// The FluxInstance definition was not accepted in time.
     #[error("{}", messages::unhealthy(true, objects))]
     NotEstablished { objects: Vec<Unhealthy> },
@@ -40,6 +67,20 @@ pub enum ReconcileError {
 
 fn list(objects: &[ObjectId]) -> String {
     objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The first few, and how many more there are.
+fn some(objects: &[ObjectId]) -> String {
+    const SHOWN: usize = 5;
+    match objects.get(..SHOWN) {
+        Some(first) if objects.len() > SHOWN => format!("{} and {} more", list(first), objects.len() - SHOWN),
+        _ => list(objects),
+    }
+}
+
+fn lost_text(definitions: &[(ObjectId, CustomResources)]) -> String {
+    let texts = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 fn list_errors(errors: &[ApplyError]) -> String {
@@ -65,6 +106,41 @@ pub enum Failure {
     Suspended,
 }
 
+/// Why a step does not go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The run ends here, and says so in the status, an event and the history.
+    Failed(Failure),
+    /// The run must not write anything: it is somebody else's turn, or nothing may be done.
+    Abort(ReconcileError),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop::Failed(failure)
+    }
+}
+
+impl From<CallError> for Stop {
+    fn from(error: CallError) -> Self {
+        Stop::Failed(Failure::Call(error))
+    }
+}
+
+impl From<ReconcileError> for Stop {
+    fn from(error: ReconcileError) -> Self {
+        match error {
+            ReconcileError::Call(error) => error.into(),
+            ReconcileError::Build(error) => Stop::Failed(Failure::Build(error)),
+            ReconcileError::NotEstablished { objects } => Stop::Failed(Failure::Unhealthy { timed_out: true, objects }),
+            other => Stop::Abort(other),
+        }
+    }
+}
+
+/// The first pause after a run that failed for a reason that may pass; who fails again waits longer each time.
+const FIRST_RETRY: Duration = Duration::from_millis(750);
+
 /// What came of a run whose end is recorded in the status.
 #[derive(Debug)]
 pub struct Outcome {
@@ -82,16 +158,24 @@ pub struct Outcome {
     /// Custom resource definitions whose objects were migrated.
     pub migrated: Vec<String>,
     pub duration: Duration,
+    /// When to look again although nothing has changed; `None`: not before somebody changes the instance.
+    pub next: Option<Duration>,
 }
 
 impl Outcome {
     pub fn is_ready(&self) -> bool {
         self.failure.is_none()
     }
+}
 
-    /// Reports whether trying again later may help without anybody changing anything.
-    pub fn is_retried(&self) -> bool {
-        !matches!(self.failure, None | Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(_)))
+/// Returns when to look again: after the instance's interval when it is ready, at once when a newer request ended the run.
+pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) -> Option<Duration> {
+    match failure {
+        None => interval,
+        Some(Failure::Interrupted(Interrupt::Superseded(_))) => Some(Duration::ZERO),
+        // The same spec builds the same failure; who stops a run knows when the next one is due.
+        Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(Interrupt::Stop(_))) => None,
+        Some(_) => Some(FIRST_RETRY),
     }
 }
 

@@ -8,8 +8,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::diff::{self, FieldChange};
+use super::live_objects::LiveObjects;
 use super::no_change_proof;
-use super::survey::Survey;
+use super::ownership;
+use super::prune::{self, CustomResources};
 use super::takeover;
 use crate::api::ComponentImage;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
@@ -67,6 +69,9 @@ pub struct PlannedPrune {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub seen: String,
+    /// What goes away with a definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_resources: Option<CustomResources>,
     #[serde(skip)]
     pub live: Value,
 }
@@ -130,6 +135,11 @@ impl Plan {
         let mut kinds =
             self.objects.iter().filter(is_written).map(|one| (one.object.group.as_str(), one.object.kind.as_str()));
         kinds.any(|kind| defined.contains(&kind))
+    }
+
+    /// Returns the definitions that take custom resources with them.
+    pub fn lost_custom_resources(&self) -> impl Iterator<Item = (&ObjectId, &CustomResources)> {
+        self.prune.iter().filter_map(|one| Some((&one.object, one.custom_resources.as_ref()?)))
     }
 
     /// Returns how many objects get each step.
@@ -234,7 +244,7 @@ pub async fn decide(
     let Some(live) = live else { return Ok(planned(Step::Create, None)) };
     let result = takeover::without_surplus(&live, desired, &result, extra_managers);
     let changes = diff::changes(&live, &result);
-    let takes_over = takeover::clean_up(&live, extra_managers).is_some();
+    let takes_over = takeover::takeover_patch(&live, extra_managers).is_some();
     let step = if changes.is_empty() && !takes_over { Step::Unchanged } else { Step::Configure };
     Ok(PlannedObject { changes, takes_over, result: Some(result), ..planned(step, Some(live)) })
 }
@@ -248,15 +258,18 @@ pub async fn decide(
 /// Every manifest the server refuses, in apply order.
 pub async fn objects(
     cluster: &Cluster,
-    survey: &Survey,
+    live_objects: &LiveObjects,
     desired: &[Value],
     extra_managers: &[String],
     trusted: &BTreeSet<ObjectId>,
     concurrency: usize,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
     let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).collect();
-    let new_namespaces: BTreeSet<&str> =
-        ids.iter().filter(|id| id.kind == "Namespace" && survey.is_absent(id)).map(|id| id.name.as_str()).collect();
+    let new_namespaces: BTreeSet<&str> = ids
+        .iter()
+        .filter(|id| id.kind == "Namespace" && live_objects.is_absent(id))
+        .map(|id| id.name.as_str())
+        .collect();
     // Custom resources are compared last: what happens to their definition decides whether they can be.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
     let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
@@ -273,9 +286,9 @@ pub async fn objects(
             if is_custom(id).is_some() != customs {
                 continue;
             }
-            let known = survey.get(id);
+            let known = live_objects.get(id);
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
-            if trusted.contains(id) && survey.is_absent(id) {
+            if trusted.contains(id) && live_objects.is_absent(id) {
                 planned.insert(index, PlannedObject { deferred: false, ..deferred(id, manifest, None, Step::Create) });
                 continue;
             }
@@ -333,24 +346,38 @@ fn defines(object: &Value) -> Option<((&str, &str), &str)> {
 /// Decides what happens to the objects of the inventory that are no longer built, given in the order of deletion.
 pub async fn prune(
     cluster: &Cluster,
-    survey: &mut Survey,
+    live_objects: &mut LiveObjects,
     stale: Vec<ObjectId>,
-    owner: (&str, &str),
+    instance: &ObjectId,
 ) -> Result<Vec<PlannedPrune>, CallError> {
+    let owner = (instance.name.as_str(), instance.namespace.as_str());
     let mut planned = vec![];
     for id in stale {
-        let id = survey.stored_version(&id);
+        let id = live_objects.stored_version(&id);
         // What is gone needs no pruning.
-        let Some(live) = survey.find(cluster, &id).await? else { continue };
+        let Some(live) = live_objects.find(cluster, &id).await? else { continue };
         let reason = protection(&live, owner);
         let step = if reason.is_some() { Step::Skip } else { Step::Prune };
-        planned.push(PlannedPrune { object: id, step, reason, seen: fingerprint(&live), live });
+        planned.push(PlannedPrune { object: id, step, reason, seen: fingerprint(&live), custom_resources: None, live });
+    }
+    let is_doomed = |one: &PlannedPrune| one.step == Step::Prune && one.object.kind == "CustomResourceDefinition";
+    if planned.iter().any(is_doomed) {
+        let elsewhere = ownership::definitions_of_others(cluster, instance).await?;
+        for one in planned.iter_mut().filter(|one| is_doomed(one)) {
+            match elsewhere.get(&one.object.name) {
+                Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
+                None => one.custom_resources = prune::count_custom_resources(cluster, &one.live).await?,
+            }
+        }
     }
     Ok(planned)
 }
 
 /// Returns why an object must not be deleted by the instance `owner` (name, namespace), or `None` when it may.
 pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
+    if live.get("kind").is_some_and(|kind| kind == "Namespace") {
+        return Some("a namespace may hold what is not Flux's".to_owned());
+    }
     let value = |map: &str, key: &str| live.get("metadata")?.get(map)?.get(key)?.as_str().map(str::to_owned);
     for (label, wanted) in [(OWNER_NAME_LABEL, name), (OWNER_NAMESPACE_LABEL, namespace)] {
         if value("labels", label).as_deref() != Some(wanted) {
@@ -388,12 +415,12 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
-pub async fn moved(cluster: &Cluster, survey: &mut Survey, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
+pub async fn moved(cluster: &Cluster, live_objects: &mut LiveObjects, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
     let mut moved = vec![];
     let objects = plan.objects.iter().map(|one| (&one.object, one.seen.as_ref()));
     let pruned = plan.prune.iter().map(|one| (&one.object, Some(&one.seen)));
     for (id, seen) in objects.chain(pruned) {
-        let now = survey.find(cluster, id).await?.as_ref().map(fingerprint);
+        let now = live_objects.find(cluster, id).await?.as_ref().map(fingerprint);
         if now.as_ref() != seen {
             moved.push(id.clone());
         }

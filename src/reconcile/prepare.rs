@@ -1,13 +1,14 @@
 //! What has to be there before an instance can be: its definition and its namespace.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
+use super::apply::RunContext;
 use super::health::{self, Goal, Waited};
-use super::interrupt::never;
+use super::interrupt::{Hear, never};
+use super::live_objects::LiveObjects;
 use super::outcome::ReconcileError;
 use super::progress::{Action, Progress, Stage, Update};
-use super::survey::Survey;
 use crate::api::crd;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::Cluster;
@@ -20,29 +21,48 @@ const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// The API server refuses, or the definition is not accepted.
 pub async fn prepare(cluster: &Cluster, namespace: &str, progress: &dyn Progress) -> Result<(), ReconcileError> {
-    let definition = crd::flux_instance();
+    make_namespace(cluster, namespace, progress).await?;
+    make_definition(cluster, progress).await
+}
+
+/// Creates the namespace when it is missing, and returns it then.
+pub(super) async fn make_namespace(
+    cluster: &Cluster,
+    namespace: &str,
+    progress: &dyn Progress,
+) -> Result<Option<Value>, ReconcileError> {
     // The label is the API server's own. Without any field the apply would own nothing, and the next one would find the
     // namespace in the hands of nobody.
     let labels = json!({"kubernetes.io/metadata.name": namespace});
-    let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
-    let (definition_id, place_id) = (ObjectId::of(&definition), ObjectId::of(&place));
-    let (defined, placed) = futures::try_join!(cluster.read(&definition_id), cluster.read(&place_id))?;
-    let missing = [(&definition, &definition_id, defined.is_none()), (&place, &place_id, placed.is_none())];
-    let missing: Vec<_> = missing.into_iter().filter(|(_, _, missing)| *missing).collect();
-    let mut survey = Survey::default();
-    if !missing.is_empty() {
-        progress.report(Update::StageBegan { stage: Stage::ApplyDefinitions, objects: missing.len() });
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
+    if cluster.read(&ObjectId::of(&object)).await?.is_some() {
+        return Ok(None);
     }
-    for (object, id, _) in missing {
-        survey.set(cluster.apply_forced(object, RECONCILER_FIELD_MANAGER, false).await?);
-        progress.report(Update::Object { object: id.to_string(), action: Action::Created });
-    }
-    if let Some(defined) = defined {
-        survey.set(defined);
-    }
+    make(cluster, &object, progress).await.map(Some)
+}
+
+/// Creates the FluxInstance definition when it is missing, and waits until it is served.
+pub(super) async fn make_definition(cluster: &Cluster, progress: &dyn Progress) -> Result<(), ReconcileError> {
+    let definition = crd::flux_instance();
+    let id = ObjectId::of(&definition);
+    let live = match cluster.read(&id).await? {
+        Some(live) => live,
+        None => make(cluster, &definition, progress).await?,
+    };
+    let mut live_objects = LiveObjects::default();
+    live_objects.set(live);
     let deadline = Instant::now() + ESTABLISHED_WITHIN;
-    match health::wait(cluster, &mut survey, &[definition_id], Goal::Healthy, deadline, &never(), progress).await? {
+    let interrupts = never();
+    let context = RunContext { cluster, extra_managers: &[], concurrency: 1, interrupts: &interrupts, progress };
+    match health::wait(context, &mut live_objects, &[id], Goal::Healthy, deadline, Hear::StopOnly).await? {
         Waited::Unhealthy { objects, .. } => Err(ReconcileError::NotEstablished { objects }),
         Waited::Reached | Waited::Interrupted(_) => Ok(()),
     }
+}
+
+async fn make(cluster: &Cluster, object: &Value, progress: &dyn Progress) -> Result<Value, ReconcileError> {
+    progress.report(Update::StageBegan { stage: Stage::ApplyDefinitions, objects: 1 });
+    let made = cluster.apply_forced(object, RECONCILER_FIELD_MANAGER, false).await?;
+    progress.report(Update::Object { object: ObjectId::of(object).to_string(), action: Action::Created });
+    Ok(made)
 }

@@ -101,6 +101,15 @@ pub enum Update {
         stage: Stage,
         objects: usize,
     },
+    /// The instance itself was applied with the run.
+    InstanceStored {
+        object: String,
+        action: Action,
+    },
+    /// The request that this run answers is written on the instance.
+    RequestStored {
+        object: String,
+    },
     /// One object is done in the present stage.
     Object {
         object: String,

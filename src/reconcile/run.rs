@@ -1,605 +1,372 @@
 //! One reconciliation, from the instance to its status.
 //!
 //! ```text
-//! lease -> build -> survey -> plan -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
+//! lease -> instance -> build -> live objects -> plan -> (the instance is stored)
+//!       -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
 //! ```
-
-use std::time::Duration;
+//! What a run works on is read under the lease. Until the plan is made nothing is written; whatever refuses a run before
+//! that leaves the cluster as it was.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::announce::{Announcer, Notifications};
-use super::apply::{self, Change, Site};
-use super::draft::{built, make_plan, survey, trusted, wanted};
-use super::health::{self, Goal, Waited};
-use super::interrupt::{Interrupt, Interrupts};
-use super::messages;
-use super::migrate;
-use super::operator;
-use super::outcome::{Failure, Outcome, ReconcileError, explain};
-use super::plan::{self, ApplyStage, Plan, Step};
+use super::announce::Announcer;
+use super::apply::{Change, RunContext};
+use super::draft::{self, SavedPlan, build_checked, live_objects, make_plan, objects_of_distribution, objects_to_read};
+use super::live_objects::LiveObjects;
+use super::options::RunOptions;
+use super::outcome::{Outcome, ReconcileError, Stop};
+use super::ownership;
+use super::plan::{self, Plan, fingerprint};
+use super::prepare::{make_definition, make_namespace};
 use super::progress::{Action, Progress, Stage, Update};
-use super::status::{IN_PROGRESS, StatusBook, instance_id, is_forced};
-use super::survey::Survey;
-use crate::api::well_known::{self, FINALIZER, FORCE_AT_ANNOTATION, reason};
-use crate::api::{FluxInstance, InventoryEntry, history, inventory};
-use crate::build;
+use super::status::{StatusWriter, instance_id};
+use crate::api::manifest::{self, Manifest, NamespaceChoice};
+use crate::api::well_known::{self, CLI_FIELD_MANAGER};
+use crate::api::{FluxInstance, InventoryEntry};
 use crate::cluster::Cluster;
-use crate::cluster::events::Event;
-use crate::cluster::lease::{HeldLease, LeaseOptions};
-use crate::cluster::requests::{CallError, Propagation};
 use crate::distribution::Distribution;
 use crate::k8s::ObjectId;
 
-/// How long definitions, namespaces and roles may take to be in force.
-const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
+mod ending;
+mod lease;
+mod steps;
 
-/// How a run works.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The lease to take; `None` when the caller holds it already, as the controller does.
-    pub lease: Option<LeaseOptions>,
-    /// Work although an operator is alive.
-    pub force: bool,
-    /// Requests at a time within a stage.
-    pub concurrency: usize,
-    /// Field managers to take over besides the usual ones.
-    pub extra_managers: Vec<String>,
-    /// When the health check ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
-    pub health_deadline: Option<Instant>,
-    /// Patches without effect and images without digests are errors.
-    pub strict: bool,
-    pub notifications: Option<Notifications>,
-    pub interrupts: Interrupts,
-}
+use lease::is_namespace_missing;
+pub(super) use lease::under_lease;
 
-impl Options {
-    /// Options of a run that takes the lease itself.
-    pub fn in_process(identity: impl Into<String>) -> Self {
-        Options { lease: Some(LeaseOptions::new(identity)), ..Options::default() }
-    }
-}
+/// How often an apply starts over because the instance changed while its plan was made.
+const STARTS: usize = 3;
 
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            lease: None,
-            force: false,
-            concurrency: 16,
-            extra_managers: vec![],
-            health_deadline: None,
-            strict: false,
-            notifications: None,
-            interrupts: super::interrupt::never(),
-        }
-    }
-}
-
-/// Reconciles an instance: builds, plans and carries the plan out, with the status on the object.
+/// Reconciles an instance of the cluster: builds, plans and carries the plan out, with the status on the object.
 ///
 /// Dropping the future at any point leaves a state that the next run completes; the inventory in the status then already
 /// names everything that may have been created.
 ///
 /// # Errors
-/// Another reconciler is at work, or the API server cannot be reached to record the outcome.
+/// Another reconciler is at work, the run is refused before anything is written, or the API server cannot be reached to
+/// record the outcome.
 pub async fn run(
     cluster: &Cluster,
-    instance: &FluxInstance,
+    id: &ObjectId,
     distribution: &Distribution,
-    options: &Options,
+    options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
-    leased(cluster, instance, options, progress, |run| Box::pin(run.reconcile(distribution))).await
+    let attempt = || async {
+        let instance = draft::read_instance(cluster, id).await?;
+        let request = options.request.as_ref().map(Unstored::Request);
+        Run::new(cluster, instance, request, options, progress).reconcile(distribution).await
+    };
+    let mut starts = 1;
+    loop {
+        match under_lease(cluster, &id.namespace, options, progress, attempt()).await {
+            Err(ReconcileError::InstanceMoved { .. }) if starts < STARTS => starts += 1,
+            ended => return ended,
+        }
+    }
 }
 
-/// Carries out a plan that was made earlier, exactly; a cluster that has moved since is refused.
+/// Applies an instance as its author wrote it and reconciles it. Its definition and its namespace are made where they are
+/// missing. Nothing is written, the instance neither, before it is certain that the run is not refused.
+///
+/// # Errors
+/// As [`run`], and when other field managers have fields of the manifest, unless `force_conflicts`.
+pub async fn apply_instance(
+    cluster: &Cluster,
+    manifest: &Manifest,
+    force_conflicts: bool,
+    distribution: &Distribution,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<Outcome, ReconcileError> {
+    let namespace = manifest.instance.namespace_or_default();
+    let attempt = || async {
+        let (instance, live) = draft::as_it_would_be_stored(cluster, manifest, force_conflicts).await?;
+        let unstored = Unstored::Written { written: &manifest.written, live, force_conflicts };
+        Run::new(cluster, instance, Some(unstored), options, progress).reconcile(distribution).await
+    };
+    let mut starts = 1;
+    loop {
+        match under_lease(cluster, namespace, options, progress, attempt()).await {
+            // A lease lives in the namespace, and so does the instance.
+            Err(error) if starts == 1 && is_namespace_missing(&error) => {
+                ownership::refuse_second_instance(cluster, &manifest.instance).await?;
+                make_namespace(cluster, namespace, progress).await?;
+            }
+            Err(ReconcileError::InstanceMoved { .. }) if starts < STARTS => {}
+            ended => return ended,
+        }
+        starts += 1;
+    }
+}
+
+/// Carries out a plan that was made earlier, exactly; a cluster that has moved since is refused, and nothing is written then,
+/// the instance of the plan neither.
 ///
 /// # Errors
 /// As [`run`], and when the instance or any object of the plan is not what the plan was made from.
 pub async fn execute(
     cluster: &Cluster,
-    instance: &FluxInstance,
-    plan: Plan,
-    options: &Options,
+    saved: &SavedPlan,
+    force_conflicts: bool,
+    options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
-    leased(cluster, instance, options, progress, |run| Box::pin(run.execute(plan))).await
-}
-
-type Work<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Outcome, ReconcileError>> + Send + 'a>>;
-
-/// Does the work under the lease, and stops when the lease is lost.
-async fn leased<'a>(
-    cluster: &'a Cluster,
-    instance: &'a FluxInstance,
-    options: &'a Options,
-    progress: &'a dyn Progress,
-    work: impl FnOnce(Run<'a>) -> Work<'a>,
-) -> Result<Outcome, ReconcileError> {
-    let run = Run::new(cluster, instance, options, progress);
-    if instance.is_suspended() {
-        return run.suspended().await;
+    let mut plan = saved.plan.clone();
+    let id = planned_instance(&plan);
+    let namespace =
+        plan.objects.iter().position(|one| one.object.kind == "Namespace" && one.object.name == id.namespace);
+    if let Some(object) = namespace.and_then(|at| plan.objects.get_mut(at)).filter(|object| object.seen.is_none()) {
+        // Without its namespace there is no lease yet, so the plan is checked twice: before the namespace is made, and
+        // under the lease. That it is there then is ours.
+        check_plan(cluster, saved, &saved.plan, force_conflicts, options).await?;
+        object.seen = make_namespace(cluster, &id.namespace, progress).await?.as_ref().map(fingerprint);
     }
-    let Some(lease) = &options.lease else { return work(run).await };
-    let held = take_lease(cluster, instance.namespace_or_default(), lease, progress).await?;
-    let outcome = tokio::select! {
-        outcome = work(run) => outcome,
-        () = held.lost() => Err(ReconcileError::LeaseLost { namespace: instance.namespace_or_default().to_owned() }),
+    let work = async {
+        progress.report(Update::StageBegan { stage: Stage::Plan, objects: plan.objects.len() });
+        let checked = check_plan(cluster, saved, &plan, force_conflicts, options).await?;
+        let written = saved.instance.as_ref();
+        let unstored = written.map(|written| Unstored::Written { written, live: checked.live, force_conflicts });
+        let run = Run::new(cluster, checked.instance, unstored, options, progress);
+        run.execute(plan.clone(), checked.objects, checked.operator).await
     };
-    held.release().await;
-    outcome
+    under_lease(cluster, &id.namespace, options, progress, work).await
 }
 
-/// Takes the lease, telling who is waited for.
-pub(super) async fn take_lease(
+fn planned_instance(plan: &Plan) -> ObjectId {
+    let mut instance = FluxInstance::new(&plan.instance.name, Default::default());
+    instance.metadata.namespace = Some(plan.instance.namespace.clone());
+    instance_id(&instance)
+}
+
+/// What a saved plan meets in the cluster.
+struct Checked {
+    instance: FluxInstance,
+    live: Option<Value>,
+    objects: LiveObjects,
+    operator: bool,
+}
+
+/// Refuses a plan whose instance or objects are not what they were. Writes nothing.
+async fn check_plan(
     cluster: &Cluster,
-    namespace: &str,
-    options: &LeaseOptions,
-    progress: &dyn Progress,
-) -> Result<HeldLease, ReconcileError> {
-    progress.report(Update::StageBegan { stage: Stage::Lease, objects: 0 });
-    let waiting = |holder: &str| progress.report(Update::WaitingForLease { holder: holder.to_owned() });
-    let held = cluster.take_lease(namespace, options, waiting).await;
-    held.map_err(|source| ReconcileError::Lease { namespace: namespace.to_owned(), source })
+    saved: &SavedPlan,
+    plan: &Plan,
+    force_conflicts: bool,
+    options: &RunOptions,
+) -> Result<Checked, ReconcileError> {
+    let id = planned_instance(plan);
+    let live = cluster.read(&id).await?;
+    let known = live.clone().map(draft::checked_instance).transpose()?;
+    let (uid, generation) = known.as_ref().map_or((String::new(), 0), |known| {
+        (known.metadata.uid.clone().unwrap_or_default(), known.metadata.generation.unwrap_or_default())
+    });
+    if (uid, generation) != (plan.instance.uid.clone(), plan.instance.generation) {
+        return Err(ReconcileError::PlanOutdated { instance: id });
+    }
+    let instance = match (&saved.instance, known) {
+        (None, Some(known)) => known,
+        (None, None) => return Err(ReconcileError::InstanceGone { instance: id }),
+        (Some(written), known) => {
+            let unreadable = |source| ReconcileError::InstanceUnreadable { instance: id.clone(), source };
+            let mut instance = match &live {
+                Some(live) => {
+                    let stored = draft::apply_written(cluster, written, Some(live), force_conflicts, true).await?;
+                    FluxInstance::from_object(stored).map_err(unreadable)?
+                }
+                None => {
+                    manifest::read(&written.to_string(), &NamespaceChoice::default())
+                        .map_err(|error| unreadable(serde::de::Error::custom(error)))?
+                        .instance
+                }
+            };
+            instance.status = known.and_then(|known| known.status);
+            instance
+        }
+    };
+    ownership::refuse_second_instance(cluster, &instance).await?;
+    let ids = plan.objects.iter().map(|object| object.object.clone()).collect();
+    let mut objects = LiveObjects::take(cluster, &objects_to_read(&instance, ids), options.plan.concurrency).await?;
+    let operator = check_operator(&instance, &objects, options)?;
+    let moved = plan::moved(cluster, &mut objects, plan).await?;
+    // What was not to be touched may have moved too: then the plan is no longer the whole truth.
+    if !moved.is_empty() {
+        return Err(ReconcileError::Moved { objects: moved });
+    }
+    let seen = plan.objects.iter().filter_map(|one| objects.get(&one.object));
+    ownership::refuse_foreign_objects(cluster, &id, seen).await?;
+    Ok(Checked { instance, live, objects, operator })
+}
+
+/// Returns whether an operator is installed, and refuses to work beside a live one.
+fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOptions) -> Result<bool, ReconcileError> {
+    let operator = super::operator::among(live.of_kind("apps", "Deployment"), instance.namespace_or_default());
+    // Without a lease of our own to take, the operator is us.
+    if let Some(operator) = operator.as_ref().filter(|operator| operator.alive)
+        && options.lease.is_some()
+        && !options.force
+    {
+        return Err(ReconcileError::OperatorAlive { operator: operator.state.clone() });
+    }
+    Ok(operator.is_some())
+}
+
+/// What is written to the instance before the work begins, once it is certain that the run is not refused.
+enum Unstored<'a> {
+    /// The instance as its author wrote it.
+    Written {
+        written: &'a Value,
+        /// The one in the cluster, if there is one.
+        live: Option<Value>,
+        force_conflicts: bool,
+    },
+    /// A patch that records the request for this run.
+    Request(&'a Value),
 }
 
 /// One run: what it works with and what it has done so far.
-pub(super) struct Run<'a> {
+struct Run<'a> {
     cluster: &'a Cluster,
-    instance: &'a FluxInstance,
-    options: &'a Options,
+    options: &'a RunOptions,
     progress: &'a dyn Progress,
+    instance: FluxInstance,
+    unstored: Option<Unstored<'a>>,
     begun: Instant,
-    book: StatusBook,
+    writer: StatusWriter,
     announcer: Announcer,
     changes: Vec<Change>,
     warnings: Vec<String>,
     migrated: Vec<String>,
+    /// Entries of the inventory that nobody can read; they stay.
+    unreadable: Vec<InventoryEntry>,
     version: Option<String>,
     revision: Option<String>,
 }
 
 impl<'a> Run<'a> {
-    fn new(cluster: &'a Cluster, instance: &'a FluxInstance, options: &'a Options, progress: &'a dyn Progress) -> Self {
-        let mut involved = json!({"apiVersion": well_known::API_VERSION, "kind": "FluxInstance"});
-        // The type has a JSON form; without it events would name nothing.
-        involved["metadata"] = serde_json::to_value(&instance.metadata).unwrap_or_default();
+    fn new(
+        cluster: &'a Cluster,
+        instance: FluxInstance,
+        unstored: Option<Unstored<'a>>,
+        options: &'a RunOptions,
+        progress: &'a dyn Progress,
+    ) -> Self {
         Run {
             cluster,
-            instance,
             options,
             progress,
             begun: Instant::now(),
-            book: StatusBook::open(instance),
-            announcer: Announcer::new(cluster, involved, options.notifications.clone()),
+            writer: StatusWriter::open(&instance),
+            announcer: announcer(cluster, &instance, options),
             changes: vec![],
             warnings: vec![],
             migrated: vec![],
+            unreadable: draft::read_inventory(&instance).1,
             version: None,
             revision: None,
+            instance,
+            unstored,
         }
     }
 
-    fn site(&self) -> Site<'a> {
-        Site {
+    async fn reconcile(mut self, distribution: &Distribution) -> Result<Outcome, ReconcileError> {
+        if self.instance.is_suspended() {
+            return self.leave_suspended().await;
+        }
+        let ended = self.build_and_carry_out(distribution).await;
+        self.end(ended).await
+    }
+
+    async fn execute(mut self, plan: Plan, live: LiveObjects, operator: bool) -> Result<Outcome, ReconcileError> {
+        if self.instance.is_suspended() {
+            return self.leave_suspended().await;
+        }
+        self.version = Some(plan.version.clone());
+        self.revision = Some(plan.revision.clone());
+        let ended = self.carry_out(plan, live, operator).await;
+        self.end(ended).await
+    }
+
+    async fn build_and_carry_out(&mut self, distribution: &Distribution) -> Result<(), Stop> {
+        self.begin(Stage::Build, 0);
+        let built = build_checked(&self.instance, distribution, &self.options.plan).map_err(ReconcileError::Build)?;
+        self.version = Some(built.version.name.clone());
+        self.revision = Some(built.revision.to_string());
+        self.begin(Stage::Plan, built.objects.len());
+        ownership::refuse_second_instance(self.cluster, &self.instance).await?;
+        let (cluster, options) = (self.cluster, &self.options.plan);
+        let mut live = live_objects(cluster, &self.instance, &built, options).await?;
+        let operator = check_operator(&self.instance, &live, self.options)?;
+        let trusted = objects_of_distribution(&self.instance, &built);
+        let planned = make_plan(cluster, &self.instance, &built, &mut live, &trusted, options).await;
+        if let Err(Stop::Failed(_)) = &planned {
+            self.writer.status.last_attempted_revision = self.revision.clone();
+        }
+        self.carry_out(planned?, live, operator).await
+    }
+
+    /// Writes to the instance what is still to be written.
+    async fn store_instance(&mut self) -> Result<(), Stop> {
+        let stored = match &self.unstored {
+            None => return Ok(()),
+            Some(Unstored::Request(patch)) => {
+                let id = instance_id(&self.instance);
+                let stored = self.cluster.merge_patch(&id, None, patch, CLI_FIELD_MANAGER).await?;
+                self.progress.report(Update::RequestStored { object: id.to_string() });
+                stored
+            }
+            Some(Unstored::Written { written, live, force_conflicts }) => {
+                if live.is_none() {
+                    make_definition(self.cluster, self.progress).await?;
+                }
+                let stored =
+                    draft::apply_written(self.cluster, written, live.as_ref(), *force_conflicts, false).await?;
+                let version = FluxInstance::version_of(&stored);
+                let action = match live {
+                    None => Action::Created,
+                    Some(live) if FluxInstance::version_of(live) == version => Action::Unchanged,
+                    Some(_) => Action::Configured,
+                };
+                let object = instance_id(&self.instance).to_string();
+                self.progress.report(Update::InstanceStored { object, action });
+                stored
+            }
+        };
+        self.unstored = None;
+        let stored = draft::checked_instance(stored)?;
+        let uid = self.instance.metadata.uid.as_ref();
+        if stored.spec != self.instance.spec || uid.is_some_and(|uid| Some(uid) != stored.metadata.uid.as_ref()) {
+            return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: instance_id(&stored) }));
+        }
+        let attempted = self.writer.status.last_attempted_revision.take();
+        self.writer = StatusWriter::open(&stored);
+        if attempted.is_some() {
+            self.writer.status.last_attempted_revision = attempted;
+        }
+        self.announcer = announcer(self.cluster, &stored, self.options);
+        self.instance = stored;
+        Ok(())
+    }
+
+    fn context(&self) -> RunContext<'a> {
+        RunContext {
             cluster: self.cluster,
-            extra_managers: &self.options.extra_managers,
-            concurrency: self.options.concurrency,
+            extra_managers: &self.options.plan.extra_managers,
+            concurrency: self.options.plan.concurrency,
             interrupts: &self.options.interrupts,
             progress: self.progress,
         }
     }
 
-    fn began(&self, stage: Stage, objects: usize) {
+    fn begin(&self, stage: Stage, objects: usize) {
         self.progress.report(Update::StageBegan { stage, objects });
     }
-
-    /// Records a Kubernetes event; with `revision` only where the reference carries one.
-    fn event(&mut self, warning: bool, reason: &'static str, message: String, with_revision: bool) {
-        let event = self.make_event(warning, reason, message, with_revision);
-        self.announcer.event(event);
-    }
-
-    fn make_event(&self, warning: bool, reason: &'static str, message: String, with_revision: bool) -> Event {
-        let revision = self.book.status.last_attempted_revision.clone().filter(|_| with_revision);
-        Event { warning, reason, message, revision }
-    }
-
-    async fn reconcile(mut self, distribution: &Distribution) -> Result<Outcome, ReconcileError> {
-        self.began(Stage::Build, 0);
-        let built = match built(self.instance, distribution, self.options) {
-            Ok(built) => built,
-            Err(error) => return self.end(Some(Failure::Build(error))).await,
-        };
-        self.version = Some(built.version.name.clone());
-        self.revision = Some(built.revision.to_string());
-        self.began(Stage::Plan, built.objects.len());
-        let mut survey = match survey(self.cluster, self.instance, &built, self.options).await {
-            Ok(survey) => survey,
-            Err(error) => return self.end(Some(Failure::Call(error))).await,
-        };
-        let operator = self.check_operator(&survey)?;
-        let trusted = trusted(self.instance, &built);
-        let plan = match make_plan(self.cluster, self.instance, &built, &mut survey, &trusted, self.options).await {
-            Ok(plan) => plan,
-            Err(failure) => {
-                self.book.status.last_attempted_revision = self.revision.clone();
-                return self.end(Some(failure)).await;
-            }
-        };
-        self.carry_out(plan, survey, operator).await
-    }
-
-    async fn execute(mut self, plan: Plan) -> Result<Outcome, ReconcileError> {
-        let id = instance_id(self.instance);
-        let same = plan.instance.uid == self.instance.metadata.uid.clone().unwrap_or_default()
-            && plan.instance.generation == self.instance.metadata.generation.unwrap_or_default()
-            && plan.instance.name == id.name
-            && plan.instance.namespace == id.namespace;
-        if !same {
-            return Err(ReconcileError::PlanOutdated { instance: id });
-        }
-        self.version = Some(plan.version.clone());
-        self.revision = Some(plan.revision.clone());
-        self.began(Stage::Plan, plan.objects.len());
-        let ids = plan.objects.iter().map(|object| object.object.clone()).collect();
-        let mut survey = Survey::take(self.cluster, &wanted(self.instance, ids), self.options.concurrency).await?;
-        let operator = self.check_operator(&survey)?;
-        let moved = plan::moved(self.cluster, &mut survey, &plan).await?;
-        // What was not to be touched may have moved too: then the plan is no longer the whole truth.
-        if !moved.is_empty() {
-            return Err(ReconcileError::Moved { objects: moved });
-        }
-        self.carry_out(plan, survey, operator).await
-    }
-
-    /// Returns whether an operator is installed, and refuses to work beside a live one.
-    fn check_operator(&self, survey: &Survey) -> Result<bool, ReconcileError> {
-        let namespace = self.instance.namespace_or_default();
-        let operator = operator::among(survey.of_kind("apps", "Deployment"), namespace);
-        // Without a lease of our own to take, the operator is us.
-        if let Some(operator) = operator.as_ref().filter(|operator| operator.alive)
-            && self.options.lease.is_some()
-            && !self.options.force
-        {
-            return Err(ReconcileError::OperatorAlive { operator: operator.state.clone() });
-        }
-        Ok(operator.is_some())
-    }
-
-    async fn carry_out(mut self, plan: Plan, mut survey: Survey, operator: bool) -> Result<Outcome, ReconcileError> {
-        self.warnings.extend(plan.warnings.iter().cloned());
-        for warning in &self.warnings {
-            self.progress.report(Update::Warning { message: warning.clone() });
-        }
-        let previous = self.book.status.last_attempted_revision.clone();
-        if previous.as_ref() != Some(&plan.revision) {
-            if let Some(latest) = &plan.newer {
-                self.event(false, reason::OUTDATED_VERSION, messages::outdated(&plan.version, latest), false);
-            }
-            self.event(false, reason::PROGRESSING, messages::attempted(&plan.revision, previous.as_deref()), false);
-        }
-        self.book.status.last_attempted_revision = Some(plan.revision.clone());
-        let ids: Vec<ObjectId> = plan.objects.iter().map(|object| object.object.clone()).collect();
-        let waits = self.instance.spec.waits();
-        let settled = !waits
-            || ids.iter().all(|id| survey.get(id).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current()));
-        if plan.has_changes() || !settled {
-            // Whatever happens from here on, everything that may exist is on record.
-            let owed = self.book.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
-            self.book.status.inventory = Some(inventory::merge(inventory::of(&ids), &owed));
-            self.book.progressing(IN_PROGRESS);
-            self.book.write(self.cluster).await?;
-            if operator {
-                self.add_finalizer().await?;
-            }
-            if let Some(failure) = self.change(&plan, &mut survey, &ids).await? {
-                return self.end(Some(failure)).await;
-            }
-        }
-        if waits && let Some(failure) = self.wait(&mut survey, &ids).await? {
-            return self.end(Some(failure)).await;
-        }
-        self.migrate(&plan, &mut survey).await?;
-        let done = &mut self.book.status;
-        done.inventory = Some(inventory::of(&ids));
-        done.components = plan.images.clone();
-        done.last_applied_revision = Some(plan.revision.clone());
-        done.last_artifact_revision = None;
-        if let Some(token) = self.instance.annotation(FORCE_AT_ANNOTATION) {
-            done.last_handled_force_at = Some(token.to_owned());
-        }
-        self.end(None).await
-    }
-
-    /// Applies and prunes; what was done is announced at once, whatever comes after it.
-    async fn change(
-        &mut self,
-        plan: &Plan,
-        survey: &mut Survey,
-        ids: &[ObjectId],
-    ) -> Result<Option<Failure>, ReconcileError> {
-        let first_install = self.book.status.last_applied_revision.is_none();
-        let mut failure = None;
-        // Definitions, namespaces, roles and classes that were changed and are not known to be in force yet.
-        let mut fresh = vec![];
-        for (stage, name) in [
-            (ApplyStage::Definitions, Stage::ApplyDefinitions),
-            (ApplyStage::Classes, Stage::ApplyClasses),
-            (ApplyStage::Objects, Stage::ApplyObjects),
-        ] {
-            failure = self.apply(plan, survey, stage, name, &mut fresh).await?;
-            if failure.is_none() && (stage == ApplyStage::Objects || plan.needs_definitions()) {
-                failure = self.in_force(survey, std::mem::take(&mut fresh)).await?;
-            }
-            if failure.is_some() {
-                break;
-            }
-        }
-        if failure.is_none() {
-            failure = self.prune(plan, survey, ids).await?;
-            self.book.status.components = plan.images.clone();
-        }
-        if self.changes.iter().any(|change| change.action != Action::Unchanged) {
-            let changes: Vec<(String, Action)> =
-                self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
-            let text = messages::applied(&plan.version, first_install, &changes);
-            let event = self.make_event(false, reason::RECONCILIATION_SUCCEEDED, text, true);
-            // A first apply that failed has installed nothing yet.
-            if failure.is_none() {
-                self.announcer.event_and_notify(event);
-            }
-        }
-        Ok(failure)
-    }
-
-    /// Writes the stage into the status while the stage works; a status that cannot be written stops nothing.
-    async fn tell_stage(&mut self, stage: Stage) {
-        self.book.progressing(stage.message());
-        if let Err(error) = self.book.write(self.cluster).await {
-            tracing::debug!("the stage is not in the status: {error}");
-        }
-    }
-
-    async fn apply(
-        &mut self,
-        plan: &Plan,
-        survey: &mut Survey,
-        stage: ApplyStage,
-        name: Stage,
-        fresh: &mut Vec<ObjectId>,
-    ) -> Result<Option<Failure>, ReconcileError> {
-        let planned: Vec<_> = plan
-            .objects
-            .iter()
-            .filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged)
-            .collect();
-        if planned.is_empty() {
-            return Ok(None);
-        }
-        self.began(name, planned.len());
-        let work = apply::objects(self.site(), survey, &planned);
-        let (applied, ()) = tokio::join!(work, self.tell_stage(name));
-        if stage != ApplyStage::Objects {
-            let changed = applied.changes.iter().filter(|change| change.action != Action::Unchanged);
-            fresh.extend(changed.map(|change| change.object.clone()));
-        }
-        self.changes.extend(applied.changes);
-        if !applied.errors.is_empty() {
-            return Ok(Some(Failure::Apply(applied.errors)));
-        }
-        Ok(applied.interrupt.map(Failure::Interrupted))
-    }
-
-    /// Waits until what later stages build on is there: definitions served, namespaces active.
-    async fn in_force(&mut self, survey: &mut Survey, fresh: Vec<ObjectId>) -> Result<Option<Failure>, ReconcileError> {
-        let deadline = Instant::now() + STAGE_TIMEOUT;
-        let interrupts = stops(&self.options.interrupts);
-        let waited =
-            health::wait(self.cluster, survey, &fresh, Goal::Healthy, deadline, &interrupts, self.progress).await?;
-        Ok(match waited {
-            Waited::Reached => None,
-            Waited::Unhealthy { timed_out, objects } => Some(Failure::Unhealthy { timed_out, objects }),
-            Waited::Interrupted(interrupt) => Some(Failure::Interrupted(interrupt)),
-        })
-    }
-
-    async fn prune(
-        &mut self,
-        plan: &Plan,
-        survey: &mut Survey,
-        ids: &[ObjectId],
-    ) -> Result<Option<Failure>, ReconcileError> {
-        let mut owed: Vec<InventoryEntry> = vec![];
-        let mut failure = None;
-        if !plan.prune.is_empty() {
-            self.began(Stage::Prune, plan.prune.len());
-            let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
-            let work = apply::prune(self.site(), survey, &plan.prune, owner, Propagation::Background);
-            let (pruned, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
-            self.changes.extend(pruned.changes);
-            owed.extend(pruned.errors.iter().map(|(object, _)| InventoryEntry::from(object)));
-            owed.extend(pruned.left.iter().map(InventoryEntry::from));
-            if let Some(interrupt) = pruned.interrupt {
-                failure = Some(Failure::Interrupted(interrupt));
-            } else if !pruned.errors.is_empty() {
-                failure = Some(Failure::Prune(pruned.errors));
-            }
-        }
-        // What could not be deleted is still ours to delete.
-        self.book.status.inventory = Some(inventory::merge(inventory::of(ids), &owed));
-        Ok(failure)
-    }
-
-    async fn wait(&mut self, survey: &mut Survey, ids: &[ObjectId]) -> Result<Option<Failure>, ReconcileError> {
-        let current =
-            |id: &ObjectId| survey.get(id).is_some_and(|live| crate::k8s::kstatus::compute(live).is_current());
-        if ids.iter().all(current) {
-            return Ok(None);
-        }
-        self.began(Stage::Health, ids.len());
-        let own = Instant::now() + self.instance.timeout();
-        let deadline = self.options.health_deadline.map_or(own, |limit| own.min(limit));
-        let (cluster, options, progress) = (self.cluster, self.options, self.progress);
-        let work = health::wait(cluster, survey, ids, Goal::Healthy, deadline, &options.interrupts, progress);
-        let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
-        Ok(match waited {
-            Ok(Waited::Reached) => None,
-            Ok(Waited::Unhealthy { timed_out, objects }) => Some(Failure::Unhealthy { timed_out, objects }),
-            Ok(Waited::Interrupted(interrupt)) => Some(Failure::Interrupted(interrupt)),
-            Err(error) => Some(Failure::Call(error)),
-        })
-    }
-
-    /// Rewrites stored objects where an upgrade asks for it. What fails here is a warning: Flux works, and the next minor
-    /// upgrade tries again.
-    async fn migrate(&mut self, plan: &Plan, survey: &mut Survey) -> Result<(), ReconcileError> {
-        if !self.instance.spec.migrates_resources() {
-            return Ok(());
-        }
-        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version)
-            .unwrap_or(false);
-        let due = migrate::due(survey, is_forced(self.instance) || upgraded);
-        if due.is_empty() {
-            return Ok(());
-        }
-        self.began(Stage::Migrate, due.len());
-        let (cluster, options, progress) = (self.cluster, self.options, self.progress);
-        let work = migrate::definitions(cluster, &due, options.concurrency, progress);
-        let (report, ()) = tokio::join!(work, self.tell_stage(Stage::Migrate));
-        self.migrated = report.migrated;
-        for (definition, error) in report.errors {
-            let message = format!("cannot migrate {definition}: {}", error.explained.reason);
-            self.progress.report(Update::Warning { message: message.clone() });
-            self.warnings.push(message);
-        }
-        Ok(())
-    }
-
-    /// An operator that finds the object later must be asked before it goes away.
-    async fn add_finalizer(&self) -> Result<(), CallError> {
-        let mut finalizers = self.instance.metadata.finalizers.clone().unwrap_or_default();
-        if finalizers.iter().any(|finalizer| finalizer == FINALIZER)
-            || self.instance.metadata.deletion_timestamp.is_some()
-        {
-            return Ok(());
-        }
-        finalizers.push(FINALIZER.to_owned());
-        let patch = json!({"metadata": {"finalizers": finalizers}});
-        self.cluster
-            .merge_patch(&instance_id(self.instance), None, &patch, well_known::RECONCILER_FIELD_MANAGER)
-            .await
-            .map(drop)
-    }
-
-    /// A suspended instance is left as it is, but whoever asked for a run learns that it was heard.
-    async fn suspended(mut self) -> Result<Outcome, ReconcileError> {
-        let message = "Reconciliation is disabled".to_owned();
-        self.event(true, reason::RECONCILIATION_DISABLED, message.clone(), false);
-        self.book.handle_request();
-        self.book.write(self.cluster).await?;
-        self.announcer.finish().await;
-        Ok(Outcome {
-            failure: Some(Failure::Suspended),
-            reason: reason::RECONCILIATION_DISABLED.into(),
-            message,
-            version: None,
-            revision: None,
-            changes: vec![],
-            warnings: vec![],
-            migrated: vec![],
-            duration: self.begun.elapsed(),
-        })
-    }
-
-    /// Ends the run: one write with conditions, tokens, history and inventory, and the event that says the same.
-    async fn end(mut self, failure: Option<Failure>) -> Result<Outcome, ReconcileError> {
-        self.began(Stage::Status, 0);
-        let duration = self.begun.elapsed();
-        let digest =
-            self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest.to_owned());
-        let version = self.version.clone();
-        let (reason, message) = match &failure {
-            None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(duration)),
-            Some(failure) => explain(failure, &instance_id(self.instance)),
-        };
-        match &failure {
-            None => {
-                self.book.ready(&message);
-                self.book.handle_request();
-                self.event(false, reason, message.clone(), true);
-            }
-            // The request was not served: the run that comes next does.
-            Some(Failure::Interrupted(interrupt)) => {
-                self.book.failed(reason, &message);
-                let text = match interrupt {
-                    Interrupt::Superseded(by) => {
-                        format!("Health checks canceled due to new reconciliation triggered by {by}")
-                    }
-                    Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
-                };
-                self.event(false, reason::HEALTH_CHECK_CANCELED, text, false);
-            }
-            Some(Failure::Build(_)) => {
-                self.book.stalled(reason, &message);
-                self.book.handle_request();
-                let event = self.make_event(true, reason, message.clone(), true);
-                self.announcer.event_and_notify(event);
-            }
-            Some(_) => {
-                self.book.failed(reason, &message);
-                self.book.handle_request();
-                let event = self.make_event(true, reason, message.clone(), true);
-                self.announcer.event_and_notify(event);
-            }
-        }
-        match &failure {
-            Some(Failure::Build(_)) => self.book.record(history::spec_digest(&self.instance.spec), None, duration),
-            Some(Failure::Interrupted(_)) => {}
-            _ => {
-                if let Some(digest) = digest {
-                    self.book.record(digest, version.as_deref(), duration);
-                }
-            }
-        }
-        let (written, ()) = tokio::join!(self.book.write(self.cluster), self.announcer.finish());
-        self.progress.report(Update::Finished { ready: failure.is_none(), message: message.clone() });
-        let outcome = Outcome {
-            failure,
-            reason: reason.to_owned(),
-            message,
-            version: self.version,
-            revision: self.revision,
-            changes: self.changes,
-            warnings: self.warnings,
-            migrated: self.migrated,
-            duration,
-        };
-        match (written, &outcome.failure) {
-            (Ok(()), _) => Ok(outcome),
-            // The first failure explains the second one.
-            (Err(_), Some(Failure::Call(_))) => match outcome.failure {
-                Some(Failure::Call(error)) => Err(error.into()),
-                _ => Ok(outcome),
-            },
-            (Err(error), _) => Err(error.into()),
-        }
-    }
 }
 
-/// Returns interrupts of which only a stop ends a short wait: a newer request for the same object waits for the stage.
-fn stops(interrupts: &Interrupts) -> Interrupts {
-    match &*interrupts.borrow() {
-        Some(Interrupt::Superseded(_)) => super::interrupt::never(),
-        _ => interrupts.clone(),
-    }
-}
-
-/// Returns the instance of a value as the API server returns it.
-///
-/// # Errors
-/// The value is not a FluxInstance.
-pub fn instance_of(value: &Value) -> Result<FluxInstance, serde_json::Error> {
-    serde_json::from_value(value.clone())
+fn announcer(cluster: &Cluster, instance: &FluxInstance, options: &RunOptions) -> Announcer {
+    let mut involved = json!({"apiVersion": well_known::API_VERSION, "kind": "FluxInstance"});
+    // The type has a JSON form; without it events would name nothing.
+    involved["metadata"] = serde_json::to_value(&instance.metadata).unwrap_or_default();
+    Announcer::new(cluster, involved, options.notifications.clone())
 }

@@ -3,33 +3,39 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::apply::RACES;
+use super::outcome::ReconcileError;
 use crate::api::conditions::{self, ConditionStatus, Moment};
 use crate::api::history::{self, Attempt};
 use crate::api::well_known::{self, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, condition, reason};
-use crate::api::{FluxInstance, FluxInstanceStatus};
+use crate::api::{FluxInstance, FluxInstanceStatus, inventory};
 use crate::cluster::Cluster;
-use crate::cluster::requests::CallError;
 use crate::k8s::ObjectId;
 
 /// The message of a run that is under way.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
 
 /// The status of the instance a run works on: what is stored, and what the next write will store.
-pub struct StatusBook {
+pub struct StatusWriter {
     id: ObjectId,
+    uid: Option<String>,
+    /// Of the object when it was last read or written; every write is guarded by it.
+    version: Option<String>,
     generation: Option<i64>,
     requested_at: Option<String>,
     stored: Value,
     pub status: FluxInstanceStatus,
 }
 
-impl StatusBook {
+impl StatusWriter {
     /// Opens the book of an instance as it was read. Tokens and generation are those of the reading: what is asked for
     /// later is the next run's business.
     pub fn open(instance: &FluxInstance) -> Self {
         let status = instance.status.clone().unwrap_or_default();
-        StatusBook {
+        StatusWriter {
             id: instance_id(instance),
+            uid: instance.metadata.uid.clone(),
+            version: instance.metadata.resource_version.clone(),
             generation: instance.metadata.generation,
             requested_at: instance.annotation(REQUESTED_AT_ANNOTATION).map(str::to_owned),
             stored: json_of(&status),
@@ -100,19 +106,85 @@ impl StatusBook {
         history::record(&mut self.status.history, attempt, now);
     }
 
-    /// Writes what changed since the last write; nothing when nothing did. An instance that is gone takes no status.
-    pub async fn write(&mut self, cluster: &Cluster) -> Result<(), CallError> {
-        let wanted = json_of(&self.status);
-        let Some(patch) = merge_diff(&self.stored, &wanted) else { return Ok(()) };
-        let patch = json!({"status": patch});
-        match cluster.merge_patch(&self.id, Some("status"), &patch, well_known::RECONCILER_FIELD_MANAGER).await {
-            Err(error) if error.is_not_found() => Ok(()),
-            answer => {
-                answer?;
-                self.stored = wanted;
-                Ok(())
+    /// Writes what changed since the last write; nothing when nothing did.
+    ///
+    /// The write is guarded by the resource version. Where somebody changed the object in between it is looked at again:
+    /// what they wrote into its inventory is not forgotten.
+    ///
+    /// # Errors
+    /// The instance is gone or another one, its definition has no status, or the API server cannot be asked.
+    pub async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
+        for race in 1.. {
+            let wanted = json_of(&self.status);
+            let Some(patch) = merge_diff(&self.stored, &wanted) else { break };
+            let patch = json!({"metadata": {"resourceVersion": self.version}, "status": patch});
+            match cluster.merge_patch(&self.id, Some("status"), &patch, well_known::RECONCILER_FIELD_MANAGER).await {
+                Ok(written) => {
+                    self.stored = wanted;
+                    self.version = FluxInstance::version_of(&written);
+                    break;
+                }
+                Err(error) if error.is_not_found() => {
+                    self.look_again(cluster).await?;
+                    return Err(ReconcileError::StatusNotServed { instance: self.id.clone() });
+                }
+                Err(error) if error.is_conflict() && race < RACES => self.look_again(cluster).await?,
+                Err(error) => return Err(error.into()),
             }
         }
+        Ok(())
+    }
+
+    /// Adds a finalizer, beside those that others have put there.
+    ///
+    /// # Errors
+    /// As [`StatusWriter::write`].
+    pub async fn add_finalizer(&mut self, cluster: &Cluster, name: &str) -> Result<(), ReconcileError> {
+        for race in 1.. {
+            let Some(live) = cluster.read(&self.id).await? else {
+                return Err(ReconcileError::InstanceGone { instance: self.id.clone() });
+            };
+            let there = live.pointer("/metadata/finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+            if there.iter().any(|finalizer| finalizer == name) || live.pointer("/metadata/deletionTimestamp").is_some()
+            {
+                break;
+            }
+            let all: Vec<Value> = there.into_iter().chain([name.into()]).collect();
+            let version = FluxInstance::version_of(&live);
+            let patch = json!({"metadata": {"finalizers": all, "resourceVersion": version}});
+            match cluster.merge_patch(&self.id, None, &patch, well_known::RECONCILER_FIELD_MANAGER).await {
+                Err(error) if error.is_conflict() && race < RACES => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
+            }
+        }
+        self.look_again(cluster).await
+    }
+
+    /// Reads the object anew after somebody changed it.
+    async fn look_again(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
+        let gone = || ReconcileError::InstanceGone { instance: self.id.clone() };
+        let live = cluster.read(&self.id).await?.ok_or_else(gone)?;
+        let version = FluxInstance::version_of(&live);
+        let live = FluxInstance::from_object(live)
+            .map_err(|source| ReconcileError::InstanceUnreadable { instance: self.id.clone(), source })?;
+        if self.uid.is_some() && live.metadata.uid != self.uid {
+            return Err(ReconcileError::InstanceReplaced { instance: self.id.clone() });
+        }
+        self.version = version;
+        let theirs = live.status.unwrap_or_default();
+        let stored = json_of(&theirs);
+        if stored != self.stored && stored != json_of(&self.status) {
+            let known: FluxInstanceStatus = serde_json::from_value(self.stored.clone()).unwrap_or_default();
+            if theirs.inventory != known.inventory
+                && let Some(added) = theirs.inventory
+            {
+                let ours = self.status.inventory.take().unwrap_or_default();
+                self.status.inventory = Some(inventory::merge(ours, &added.entries));
+            }
+            self.stored = stored;
+        }
+        Ok(())
     }
 }
 
@@ -197,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_stage_changes_the_message_of_reconciling_only() {
-        let mut book = StatusBook::open(&instance(&[], None));
+        let mut book = StatusWriter::open(&instance(&[], None));
         book.progressing(IN_PROGRESS);
         book.progressing("Applying objects");
         let conditions = &book.status.conditions;
@@ -208,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_failure_waits_for_its_retry_and_drops_an_old_stall() {
-        let mut book = StatusBook::open(&instance(&[], None));
+        let mut book = StatusWriter::open(&instance(&[], None));
         book.stalled(reason::BUILD_FAILED, "build failed: x\n");
         assert_eq!(conditions::get(&book.status.conditions, "Stalled").unwrap().message, "build failed: x");
         book.failed(reason::RECONCILIATION_FAILED, "reconciliation failed: y");

@@ -67,7 +67,7 @@ pub fn own_entry(live: &Value) -> Option<&Value> {
 ///
 /// The patch names the resource version it was made from, so that the server answers 409 instead of overwriting
 /// somebody's newer managed fields.
-pub fn clean_up(live: &Value, extra_managers: &[String]) -> Option<Value> {
+pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> {
     let mut operations = Vec::new();
     for (pointer, stale) in [("/metadata/annotations", STALE_ANNOTATIONS), ("/metadata/labels", STALE_LABELS)] {
         let present = live.pointer(pointer).and_then(Value::as_object);
@@ -240,7 +240,7 @@ mod tests {
             entry("kustomize-controller", "Update", json!({"f:spec": {}})),
             entry("fluxd", "Apply", json!({"f:spec": {}})),
         ]);
-        assert_eq!(clean_up(&live, &[]), None);
+        assert_eq!(takeover_patch(&live, &[]), None);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let status = json!({"manager": "controllers", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}});
         let live =
             object(vec![entry("kubectl-client-side-apply", "Update", json!({"f:spec": {"f:a": {}}})), status.clone()]);
-        let after = managed_fields(&clean_up(&live, &[]).unwrap());
+        let after = managed_fields(&takeover_patch(&live, &[]).unwrap());
         assert_eq!(after, [status, entry("flux-operator", "Apply", json!({"f:spec": {"f:a": {}}}))]);
     }
 
@@ -260,7 +260,7 @@ mod tests {
             entry("flux", "Apply", json!({"f:spec": {"f:c": {}}})),
             entry("me", "Apply", json!({"f:spec": {"f:d": {}}})),
         ]);
-        let after = managed_fields(&clean_up(&live, &[]).unwrap());
+        let after = managed_fields(&takeover_patch(&live, &[]).unwrap());
         assert_eq!(
             after,
             [
@@ -268,7 +268,7 @@ mod tests {
                 entry("flux-operator", "Apply", json!({"f:spec": {"f:b": {}, "f:a": {}, "f:c": {}}})),
             ]
         );
-        let overridden = managed_fields(&clean_up(&live, &["me".into()]).unwrap());
+        let overridden = managed_fields(&takeover_patch(&live, &["me".into()]).unwrap());
         assert_eq!(overridden.len(), 1);
     }
 
@@ -293,7 +293,7 @@ mod tests {
         let live = object(vec![
             json!({"manager": "kubectl-patch", "operation": "Update", "subresource": "status", "fieldsV1": {}}),
         ]);
-        assert_eq!(clean_up(&live, &[]), None);
+        assert_eq!(takeover_patch(&live, &[]), None);
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
             "labels": {"kustomize.toolkit.fluxcd.io/name": "x"}
         }});
         assert_eq!(
-            clean_up(&live, &[]).unwrap(),
+            takeover_patch(&live, &[]).unwrap(),
             json!([
                 {"op": "remove", "path": "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"},
                 {"op": "remove", "path": "/metadata/labels/kustomize.toolkit.fluxcd.io~1name"},

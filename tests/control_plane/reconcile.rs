@@ -7,6 +7,7 @@ mod install;
 pub mod kills;
 mod planned;
 mod proof;
+mod two_hands;
 mod uninstall;
 mod upgrade;
 mod world;
@@ -23,6 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
         kills::tests(),
         proof::tests(),
         planned::tests(),
+        two_hands::tests(),
     ]
     .concat()
 }

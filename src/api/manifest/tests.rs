@@ -443,3 +443,18 @@ fn reading_what_was_written_changes_nothing() {
     let again = read_ok(&yaml::to_string(&instance).unwrap());
     assert_eq!(instance.spec, again.spec);
 }
+
+#[test]
+fn what_the_author_wrote_is_kept_without_what_the_server_added() {
+    let exported = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "uid": "u", "managedFields": []},
+        "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}}, "status": {}});
+    let choice = NamespaceChoice { explicit: Some("a".into()), ..NamespaceChoice::default() };
+    let manifest = read(&exported.to_string(), &choice).unwrap();
+    assert_eq!(
+        manifest.written,
+        json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "a"},
+            "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}}})
+    );
+}

@@ -30,6 +30,12 @@ pub fn tests() -> Vec<ClusterTest> {
         an_uninstall_lists_asks_and_keeps_what_is_not_flux,
         a_foreign_finalizer_is_named_and_left,
         each_controller_has_a_live_line_that_fits_a_narrow_window,
+        a_server_dry_run_of_an_apply_is_what_the_apply_does,
+        a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
+        custom_resources_go_only_when_somebody_agrees,
+        a_second_instance_is_refused_with_both_names_and_the_way_out,
+        a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
+        a_terminal_that_hangs_up_ends_a_run_in_order,
     ]
 }
 
@@ -97,6 +103,17 @@ impl Own {
 
     async fn replicas(&self) -> Option<i32> {
         self.deployments().get("source-controller").await.unwrap().spec.replicas
+    }
+
+    /// Waits until a run says in the status that it waits for health.
+    async fn until_health_is_checked(&self) {
+        eventually("the health check", SOON, || async {
+            let instance = self.instances().get_opt("flux").await.ok()??;
+            let conditions = instance.data["status"]["conditions"].as_array()?.clone();
+            conditions.iter().any(|one| one["message"] == "Running health checks").then_some(())
+        })
+        .await
+        .unwrap();
     }
 
     /// An operator that runs somewhere, as far as the cluster can tell.
@@ -268,10 +285,7 @@ async fn an_interrupted_run_says_what_was_done_and_the_next_one_completes_it(clu
     let rule = PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound));
     let rule = own.plane.kubelet().add_rule(rule);
     let child = own.start("apply instance -f flux.yaml --in-process").spawn().unwrap();
-    eventually("the controllers", SOON, || async { own.deployments().get_opt("source-controller").await.unwrap() })
-        .await
-        .unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    own.until_health_is_checked().await;
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
     Run::from(output)
@@ -354,4 +368,122 @@ async fn each_controller_has_a_live_line_that_fits_a_narrow_window(cluster: Test
     }
     assert!(cursor_is_visible(&shown));
     assert!(shown.contains("flux: Reconciliation finished in"), "{shown}");
+}
+
+async fn a_server_dry_run_of_an_apply_is_what_the_apply_does(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.write("2.9.4", &["source-controller"]);
+    let preview = own.run("apply instance -f flux.yaml --in-process --dry-run=server").await.exits(0);
+    let planned = own.run("plan instance -f flux.yaml").await.exits(1);
+    let counts = planned.stdout.lines().find_map(|line| line.strip_prefix("Plan: ")).unwrap();
+    assert!(counts.contains(" to prune"), "{counts}");
+    preview.stderr_has(counts);
+    own.write("2.8.x", &["source-controller"]);
+    own.run("apply instance -f flux.yaml --in-process --dry-run=server").await.exits(1).stderr_has("downgrading from");
+}
+
+async fn a_plan_the_cluster_has_moved_from_changes_not_even_the_instance(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.write("2.9.4", &["source-controller", "kustomize-controller", "helm-controller"]);
+    own.run("plan instance -f flux.yaml --out more.plan").await.exits(1);
+    own.scale(2).await;
+    let before = own.instances().get("flux").await.unwrap();
+    own.run("apply instance --plan more.plan").await.exits(1).stderr_has("Deployment/flux-system/source-controller");
+    let after = own.instances().get("flux").await.unwrap();
+    assert_eq!(after.metadata.resource_version, before.metadata.resource_version, "the instance is part of the plan");
+    own.scale(1).await;
+    own.run("plan instance -f flux.yaml --out more.plan").await.exits(1);
+    own.run("apply instance --plan more.plan").await.exits(0);
+    assert!(own.deployments().get_opt("helm-controller").await.unwrap().is_some());
+}
+
+async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let kustomization: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": "apps", "finalizers": ["finalizers.fluxcd.io"]},
+        "spec": {"interval": "1h", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "a"}},
+    }))
+    .unwrap();
+    let resource = kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(
+        "kustomize.toolkit.fluxcd.io",
+        "v1",
+        "Kustomization",
+    ));
+    let api: Api<DynamicObject> = Api::namespaced_with(own.client.clone(), "default", &resource);
+    api.create(&Default::default(), &kustomization).await.unwrap();
+    own.write("2.9.4", &["source-controller"]);
+    let named = "1 Kustomization (default/apps)";
+    own.run("plan instance -f flux.yaml").await.exits(1).stdout_has(named);
+    let before = own.instances().get("flux").await.unwrap().metadata.resource_version;
+    own.run("apply instance -f flux.yaml --in-process").await.exits(1).stderr_has(named).stderr_has("--yes");
+    assert_eq!(own.instances().get("flux").await.unwrap().metadata.resource_version, before);
+    assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_some());
+    // A terminal asks.
+    let arguments = format!("apply instance -f {} --in-process", own.file().display());
+    let mut session = terminal_of(&own.start(""), 100, &arguments);
+    let (code, shown) = on_terminal(move || {
+        session.exp_string("[y/N] ").expect("the question");
+        session.send_line("y").expect("sent");
+        end(&mut session)
+    })
+    .await;
+    assert_eq!(code, 0, "{shown}");
+    assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
+    assert!(api.get_opt("apps").await.is_err(), "the kind is not served any more");
+}
+
+async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let text = std::fs::read_to_string(own.file()).unwrap().replace(NAMESPACE, "apps");
+    std::fs::write(own.folder.path().join("second.yaml"), text).unwrap();
+    for refused in
+        ["apply instance -f second.yaml --in-process", "apply instance -f second.yaml --in-process --dry-run=server"]
+    {
+        own.run(refused)
+            .await
+            .exits(1)
+            .stderr_has("FluxInstance/apps/flux")
+            .stderr_has("FluxInstance/flux-system/flux exists already")
+            .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first");
+    }
+    own.run("plan instance -f second.yaml").await.exits(2).stderr_has("exists already");
+    assert!(Api::<Namespace>::all(own.client.clone()).get_opt("apps").await.unwrap().is_none());
+    own.run("plan instance").await.exits(0);
+}
+
+async fn a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version(cluster: TestCluster) {
+    for version in ["2.2.3", "2.4.0", "2.9.4"] {
+        let own = Own::new(&cluster).await;
+        own.write(
+            version,
+            &["source-controller", "kustomize-controller", "helm-controller", "notification-controller"],
+        );
+        own.install().await;
+        own.run("reconcile instance --in-process").await.exits(0);
+        for again in ["reconcile instance --in-process", "apply instance -f flux.yaml --in-process"] {
+            let mark = own.plane.audit().mark().await.unwrap();
+            own.run(again).await.exits(0);
+            let requests = own.plane.audit().since(mark).await.unwrap().by_user("me");
+            assert!(requests.len() <= 20, "{version} {again}: {} {:#?}", requests.len(), requests.table());
+            assert_eq!(requests.count("list", "deployments"), 1, "{version} {again}: {:#?}", requests.table());
+        }
+    }
+}
+
+async fn a_terminal_that_hangs_up_ends_a_run_in_order(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound)));
+    let child = own.start("apply instance -f flux.yaml --in-process").spawn().unwrap();
+    own.until_health_is_checked().await;
+    std::process::Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    Run::from(output).exits(130).stderr_has("interrupted: ");
+    let status = own.instances().get("flux").await.unwrap().data["status"].clone();
+    let ready = status["conditions"].as_array().unwrap().iter().find(|c| c["type"] == "Ready").unwrap().clone();
+    assert_eq!(ready["reason"], "HealthCheckCanceled", "{status}");
 }

@@ -11,8 +11,7 @@ use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect}
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::run::instance_of;
-use flux_operator::reconcile::{self, Options, UninstallOptions};
+use flux_operator::reconcile::{self, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -85,14 +84,15 @@ impl Site {
     }
 
     /// Options of a run by a process of its own: no run knows the lease of the one before as its own.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> RunOptions {
         let number = self.runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let mut options = Options::in_process(format!("flux-operator-ctl/test_{number}"));
+        let mut options = RunOptions::in_process(format!("flux-operator-ctl/test_{number}"));
         if let Some(lease) = &mut options.lease {
             // No phase takes so long that the lease has to be renewed: what is asked does not depend on time.
             lease.duration = Duration::from_secs(9);
             lease.wait = SOON;
         }
+        options.delete_custom_resources = true;
         options
     }
 
@@ -103,17 +103,17 @@ impl Site {
             .apply_forced(&instance(spec), "author", false)
             .await
             .map_err(|error| format!("apply: {error:?}"))?;
-        self.run(cluster, &instance_of(&stored).map_err(|error| error.to_string())?).await
+        FluxInstance::from_object(stored).map_err(|error| error.to_string())?;
+        self.run(cluster).await
     }
 
     /// Reconciles the instance as it is stored.
     pub async fn reconcile(&self, cluster: &Cluster) -> Result<(), String> {
-        let instance = self.read(cluster).await?.ok_or("the instance is gone")?;
-        self.run(cluster, &instance).await
+        self.run(cluster).await
     }
 
-    async fn run(&self, cluster: &Cluster, instance: &FluxInstance) -> Result<(), String> {
-        match reconcile::run(cluster, instance, &self.distribution, &self.options(), &Silent).await {
+    async fn run(&self, cluster: &Cluster) -> Result<(), String> {
+        match reconcile::run(cluster, &instance_id(), &self.distribution, &self.options(), &Silent).await {
             Ok(outcome) if outcome.is_ready() => Ok(()),
             Ok(outcome) => Err(outcome.message),
             Err(error) => Err(format!("{error:?}")),
@@ -132,7 +132,7 @@ impl Site {
 
     async fn read(&self, cluster: &Cluster) -> Result<Option<FluxInstance>, String> {
         let read = cluster.read(&instance_id()).await.map_err(|error| format!("read: {error:?}"))?;
-        read.map(|object| instance_of(&object).map_err(|error| error.to_string())).transpose()
+        read.map(|object| FluxInstance::from_object(object).map_err(|error| error.to_string())).transpose()
     }
 
     pub async fn annotate(&self, annotations: Value) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flux_operator::reconcile::interrupt::{self, Interrupt};
-use flux_operator::reconcile::{Failure, Options as RunOptions};
+use flux_operator::reconcile::{Failure, RunOptions};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -163,7 +163,7 @@ async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
             "{}",
             outcome.message
         );
-        assert!(!outcome.is_retried());
+        assert!(outcome.next.is_none());
         let instance = world.read_instance().await;
         let status = instance.status.unwrap();
         let shown: Vec<_> =
@@ -178,7 +178,7 @@ async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
     world.instance(with_patch("- op: replace\n  path: /spec/replicas\n  value: -1")).await;
     let outcome = world.run().await.unwrap();
     assert_eq!(outcome.reason, "ReconciliationFailed");
-    assert!(outcome.is_retried());
+    assert!(outcome.next.is_some());
     assert!(outcome.message.starts_with("reconciliation failed: Deployment/flux-system/source-controller dry-run failed (Invalid): Deployment.apps \"source-controller\" is invalid: spec.replicas"), "{}", outcome.message);
     assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);
     let (wanted, _) = two("5s");

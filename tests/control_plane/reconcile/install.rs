@@ -178,11 +178,11 @@ async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: 
     assert_eq!(
         deleted,
         [
+            "Deployment/flux-system/image-reflector-controller deleted",
+            "Deployment/flux-system/image-automation-controller deleted",
             "NetworkPolicy/flux-system/allow-webhooks deleted",
             "NetworkPolicy/flux-system/allow-scraping skipped",
             "NetworkPolicy/flux-system/allow-egress skipped",
-            "Deployment/flux-system/image-reflector-controller deleted",
-            "Deployment/flux-system/image-automation-controller deleted",
             "ServiceAccount/flux-system/image-reflector-controller deleted",
             "ServiceAccount/flux-system/image-automation-controller deleted",
             "CustomResourceDefinition/imageupdateautomations.image.toolkit.fluxcd.io deleted",

@@ -11,13 +11,12 @@ use flux_operator::cluster::requests::Selector;
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::run::instance_of;
-use flux_operator::reconcile::{self, Options as RunOptions};
+use flux_operator::reconcile::{self, RunOptions};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
-use crate::support::{ClusterTest, Options, TestCluster};
+use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![a_run_that_is_killed_at_any_moment_is_completed_by_the_next,]
@@ -80,22 +79,15 @@ pub fn run_as_child() -> Option<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let cluster = connected(Path::new(&kubeconfig)).await;
-        let instance = cluster
-            .read(&id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME))
-            .await
-            .unwrap()
-            .unwrap();
-        let options = RunOptions { lease: Some(lease()), ..RunOptions::default() };
-        let outcome =
-            reconcile::run(&cluster, &instance_of(&instance).unwrap(), &Distribution::embedded(), &options, &Silent)
-                .await;
+        let options = RunOptions { lease: Some(lease()), delete_custom_resources: true, ..RunOptions::default() };
+        let outcome = reconcile::run(&cluster, &instance_id(), &Distribution::embedded(), &options, &Silent).await;
         drop(outcome);
     });
     Some(ExitCode::SUCCESS)
 }
 
 async fn a_run_that_is_killed_at_any_moment_is_completed_by_the_next(cluster: TestCluster) {
-    let world = World::with(&cluster, Options::api_server_only()).await;
+    let world = World::new(&cluster).await;
     let specs = [
         small(&["source-controller", "kustomize-controller"]),
         small(&["source-controller", "image-reflector-controller"]),
@@ -135,7 +127,7 @@ async fn a_run_that_is_killed_at_any_moment_is_completed_by_the_next(cluster: Te
         assert!(forgotten.is_empty(), "kill {number}: {forgotten:?}");
     }
     assert!(killed > 25, "only {killed} runs were cut off");
-    let options = RunOptions { lease: Some(lease()), ..RunOptions::default() };
+    let options = RunOptions { lease: Some(lease()), delete_custom_resources: true, ..RunOptions::default() };
     let outcome = world.run_with(&world.cluster, &options).await.unwrap();
     assert!(outcome.is_ready(), "{}", outcome.message);
     assert_eq!(owned(&world).await, inventory(&world).await);

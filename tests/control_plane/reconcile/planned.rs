@@ -6,7 +6,7 @@ use std::time::Duration;
 use flux_operator::reconcile::announce::{NotificationTarget, Notifications};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::{self, Options as RunOptions, Plan, ReconcileError};
+use flux_operator::reconcile::{self, Plan, ReconcileError, RunOptions, SavedPlan};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -35,11 +35,12 @@ fn saved(plan: &Plan) -> Plan {
 }
 
 async fn execute(world: &World, plan: Plan) -> Result<reconcile::Outcome, ReconcileError> {
-    reconcile::execute(&world.cluster, &world.read_instance().await, plan, &world.options, &Silent).await
+    let saved = SavedPlan { instance: None, plan };
+    reconcile::execute(&world.cluster, &saved, false, &world.options, &Silent).await
 }
 
 async fn a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved(cluster: TestCluster) {
-    let world = World::with(&cluster, Options::api_server_only()).await;
+    let world = World::new(&cluster).await;
     world.instance(small(&["source-controller", "kustomize-controller"])).await;
     // A plan writes nothing.
     let mark = world.plane.audit().mark().await.unwrap();

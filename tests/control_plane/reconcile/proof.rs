@@ -144,7 +144,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         edits += 1;
         let live = world.cluster.read(&id).await.unwrap().unwrap();
         let holds = no_change_proof::holds(desired, &live, &[]);
-        let cleans = takeover::clean_up(&live, &[]).is_some();
+        let cleans = takeover::takeover_patch(&live, &[]).is_some();
         let drift = match world.cluster.apply_forced(desired, "flux-operator", true).await {
             Ok(result) => diff::changes(&live, &result),
             // A dry run that is refused is a difference, too.

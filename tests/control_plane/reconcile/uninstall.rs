@@ -6,10 +6,11 @@ use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::cluster::requests::Propagation;
 use flux_operator::k8s::ObjectId;
+use flux_operator::reconcile::apply::RunContext;
 use flux_operator::reconcile::health::{self, Goal, Waited};
-use flux_operator::reconcile::interrupt::never;
+use flux_operator::reconcile::interrupt::{Hear, never};
+use flux_operator::reconcile::live_objects::LiveObjects;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::survey::Survey;
 use flux_operator::reconcile::{self, ReconcileError, UninstallOptions, Uninstalled};
 use serde_json::{Value, json};
 
@@ -158,14 +159,17 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
         for definition in &definitions {
             world.apply_as("someone", definition.clone()).await;
         }
-        let mut survey = Survey::take(&world.cluster, &ids, 4).await.unwrap();
+        let mut live_objects = LiveObjects::take(&world.cluster, &ids, 4).await.unwrap();
         for id in &ids {
-            let mut live = survey.get(id).unwrap().clone();
+            let mut live = live_objects.get(id).unwrap().clone();
             live["metadata"].as_object_mut().unwrap().remove("resourceVersion");
             world.cluster.delete_exactly(&live, Propagation::Background).await.unwrap();
         }
         let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-        let waited = health::wait(&world.cluster, &mut survey, &ids, Goal::Gone, deadline, &never(), &Silent).await;
+        let interrupts = never();
+        let (cluster, progress) = (&world.cluster, &Silent);
+        let context = RunContext { cluster, extra_managers: &[], concurrency: 4, interrupts: &interrupts, progress };
+        let waited = health::wait(context, &mut live_objects, &ids, Goal::Gone, deadline, Hear::All).await;
         assert!(matches!(waited, Ok(Waited::Reached)), "round {round}: {waited:?}");
     }
 }
@@ -179,13 +183,13 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     let theirs = LeaseOptions { duration: Duration::from_secs(3), ..LeaseOptions::new("flux-operator-7d4b_1") };
     let held = world.cluster.take_lease(NAMESPACE, &theirs, |_| ()).await.unwrap();
     let mut options = world.options.clone();
-    options.lease.as_mut().unwrap().wait = Duration::ZERO;
+    options.lease.as_mut().unwrap().operator_wait = Duration::ZERO;
     let refused = world.run_with(&world.cluster, &options).await.unwrap_err();
-    assert!(matches!(&refused, ReconcileError::Lease { .. }), "{refused}");
+    assert!(matches!(&refused, ReconcileError::OperatorAlive { .. }), "{refused}");
     let uninstall = UninstallOptions { lease: options.lease.clone(), ..UninstallOptions::default() };
     let refused =
         reconcile::uninstall(&world.cluster, &world.read_instance().await, &uninstall, &Silent).await.unwrap_err();
-    assert!(matches!(refused, ReconcileError::Lease { .. }));
+    assert!(matches!(refused, ReconcileError::OperatorAlive { .. }));
 
     // It renews as long as it lives, and is free at once when it lets go.
     tokio::time::sleep(Duration::from_secs(4)).await;

@@ -11,8 +11,7 @@ use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect}
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::{Silent, Update};
-use flux_operator::reconcile::run::instance_of;
-use flux_operator::reconcile::{self, Options, Outcome, Plan, ReconcileError};
+use flux_operator::reconcile::{self, Outcome, Plan, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 
 use crate::support::{self, ControlPlane, Kubeconfig, TestCluster};
@@ -24,7 +23,7 @@ pub struct World {
     pub plane: ControlPlane,
     pub kubeconfig: Kubeconfig,
     pub cluster: Cluster,
-    pub options: Options,
+    pub options: RunOptions,
     pub distribution: Distribution,
     pub told: Arc<Mutex<Vec<Update>>>,
 }
@@ -45,10 +44,12 @@ impl World {
         let plane = cluster.fresh(options).await;
         let kubeconfig = plane.admin(USER).unwrap();
         let cluster = connected(kubeconfig.path()).await;
-        let mut options = Options::in_process("flux-operator-ctl/test");
+        let mut options = RunOptions::in_process("flux-operator-ctl/test");
+        options.delete_custom_resources = true;
         if let Some(lease) = &mut options.lease {
             lease.duration = Duration::from_secs(5);
             lease.wait = Duration::from_secs(20);
+            lease.operator_wait = Duration::from_secs(20);
         }
         let told = Arc::default();
         World { plane, kubeconfig, cluster, options, distribution: Distribution::embedded(), told }
@@ -64,8 +65,8 @@ impl World {
     }
 
     pub async fn read_instance(&self) -> FluxInstance {
-        instance_of(&self.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME).await.unwrap())
-            .unwrap()
+        let live = self.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME).await;
+        FluxInstance::from_object(live.unwrap()).unwrap()
     }
 
     pub async fn annotate(&self, annotations: Value) {
@@ -81,10 +82,10 @@ impl World {
         self.run_with(&self.cluster, &self.options).await
     }
 
-    pub async fn run_with(&self, cluster: &Cluster, options: &Options) -> Result<Outcome, ReconcileError> {
+    pub async fn run_with(&self, cluster: &Cluster, options: &RunOptions) -> Result<Outcome, ReconcileError> {
         let told = self.told.clone();
         let listen = move |update: Update| told.lock().unwrap().push(update);
-        reconcile::run(cluster, &self.read_instance().await, &self.distribution, options, &listen).await
+        reconcile::run(cluster, &instance_id(), &self.distribution, options, &listen).await
     }
 
     /// Reconciles and expects Ready.
@@ -99,9 +100,7 @@ impl World {
     }
 
     pub async fn plan(&self) -> Plan {
-        reconcile::plan(&self.cluster, &self.read_instance().await, &self.distribution, &self.options, &Silent)
-            .await
-            .unwrap()
+        reconcile::plan(&self.cluster, &instance_id(), &self.distribution, &self.options.plan, &Silent).await.unwrap()
     }
 
     pub async fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -139,6 +138,10 @@ impl World {
 
 pub fn id(api_version: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
     ObjectId::of(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}))
+}
+
+pub fn instance_id() -> ObjectId {
+    id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, INSTANCE_NAME)
 }
 
 pub fn deployment_id(name: &str) -> ObjectId {

@@ -12,7 +12,7 @@ use crate::k8s::ObjectId;
 
 /// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct LiveObjects {
     live: BTreeMap<ObjectId, Value>,
     absent: BTreeSet<ObjectId>,
 }
@@ -40,19 +40,27 @@ fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
     }
 }
 
+/// Lists a collection. A 404 may mean that only the version of an old inventory is no longer served: then the server is
+/// asked which one is, and only a kind it does not serve at all has no objects.
 async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, CallError> {
     let Some(first) = ids.first() else { return Ok(vec![]) };
-    let resource = match cluster.resource(first).await {
-        // The kind is not served: none of its objects are there.
-        Err(error) if error.is_not_found() => return Ok(vec![]),
-        resource => resource?,
-    };
     let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
-    Ok(list.map(|list| list.items).unwrap_or_default())
+    let selector = selector(collection, ids);
+    let listed = match cluster.resource(first).await {
+        Err(error) if error.is_not_found() => None,
+        resource => cluster.list_all(&resource?, namespace, &selector).await?,
+    };
+    if let Some(listed) = listed {
+        return Ok(listed.items);
+    }
+    let served = match cluster.served_resource_type(&collection.group, &collection.kind).await {
+        Err(error) if error.is_api_missing() => return Ok(vec![]),
+        served => served.map_err(|error| CallError { explained: Box::new(error), status: None })?,
+    };
+    Ok(cluster.list_all(&served, namespace, &selector).await?.map(|list| list.items).unwrap_or_default())
 }
 
-impl Survey {
+impl LiveObjects {
     /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
     pub async fn take(
         cluster: &Cluster,
@@ -73,18 +81,18 @@ impl Survey {
             jobs.push(async move { Ok::<_, CallError>((collection, items(cluster, collection, ids).await?)) }.boxed());
         }
         let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
-        let mut survey = Survey::default();
+        let mut live_objects = LiveObjects::default();
         let mut unlabelled: Vec<&ObjectId> = vec![];
         for (collection, items) in lists {
             for item in items {
-                survey.live.insert(ObjectId::of(&item), item);
+                live_objects.live.insert(ObjectId::of(&item), item);
             }
             let ids = collections.get(collection).into_iter().flatten();
-            let missing: Vec<&ObjectId> = ids.copied().filter(|id| !survey.live.contains_key(id)).collect();
+            let missing: Vec<&ObjectId> = ids.copied().filter(|id| !live_objects.live.contains_key(id)).collect();
             if is_crowded(&collection.kind) {
                 unlabelled.extend(missing);
             } else {
-                survey.absent.extend(missing.into_iter().cloned());
+                live_objects.absent.extend(missing.into_iter().cloned());
             }
         }
         // What the label did not find is asked for by name.
@@ -95,11 +103,11 @@ impl Survey {
         let found: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         for (id, live) in found {
             match live {
-                Some(live) => survey.set(live),
-                None => drop(survey.absent.insert(id.clone())),
+                Some(live) => live_objects.set(live),
+                None => drop(live_objects.absent.insert(id.clone())),
             }
         }
-        Ok(survey)
+        Ok(live_objects)
     }
 
     /// Returns a live object as far as it was seen.

@@ -1,0 +1,68 @@
+//! How a plan is made and how a run works.
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::announce::Notifications;
+use super::interrupt::{self, Interrupts};
+use crate::cluster::lease::LeaseOptions;
+
+/// How a plan is made.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// Requests at a time.
+    pub concurrency: usize,
+    /// Field managers to take over besides the usual ones.
+    pub extra_managers: Vec<String>,
+    /// Patches without effect and images without digests are errors.
+    pub strict: bool,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        PlanOptions { concurrency: 16, extra_managers: vec![], strict: false }
+    }
+}
+
+/// How a run works.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    pub plan: PlanOptions,
+    /// The lease to take; `None` when the caller holds it already, as the controller does.
+    pub lease: Option<LeaseOptions>,
+    /// Work although an operator is alive.
+    pub force: bool,
+    /// The patch that records on the instance that this run was asked for; [`run`](super::run) sends it under the lease.
+    pub request: Option<Value>,
+    /// Wait for health where the instance asks for it.
+    pub wait: bool,
+    /// Delete definitions although custom resources go with them; else such a run is refused before it writes anything.
+    pub delete_custom_resources: bool,
+    /// When waiting ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
+    pub health_deadline: Option<Instant>,
+    pub notifications: Option<Notifications>,
+    pub interrupts: Interrupts,
+}
+
+impl RunOptions {
+    /// Options of a run that takes the lease itself.
+    pub fn in_process(identity: impl Into<String>) -> Self {
+        RunOptions { lease: Some(LeaseOptions::new(identity)), ..RunOptions::default() }
+    }
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            plan: PlanOptions::default(),
+            lease: None,
+            force: false,
+            request: None,
+            wait: true,
+            delete_custom_resources: false,
+            health_deadline: None,
+            notifications: None,
+            interrupts: interrupt::never(),
+        }
+    }
+}

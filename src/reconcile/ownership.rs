@@ -1,0 +1,99 @@
+//! One owner for every object: what belongs to another instance that exists is neither taken nor deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::outcome::ReconcileError;
+use super::status::instance_id;
+use crate::api::FluxInstance;
+use crate::api::well_known::{GROUP, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, VERSION};
+use crate::cluster::requests::{CallError, Selector};
+use crate::cluster::{Category, Cluster};
+use crate::k8s::ObjectId;
+
+/// Returns the instance whose labels an object carries.
+fn labelled_owner(live: &Value) -> Option<ObjectId> {
+    let labels = live.pointer("/metadata/labels")?;
+    let text = |key: &str| labels.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    Some(instance_named(text(OWNER_NAMESPACE_LABEL)?, text(OWNER_NAME_LABEL)?))
+}
+
+fn instance_named(namespace: String, name: String) -> ObjectId {
+    ObjectId { group: GROUP.into(), version: VERSION.into(), kind: "FluxInstance".into(), namespace, name }
+}
+
+/// Refuses to touch objects that carry the labels of another instance, if that instance exists. Labels of one that is gone
+/// hold nobody back: that is how an installation moves to another namespace.
+///
+/// # Errors
+/// [`ReconcileError::OwnedByOther`], and whatever keeps the answer away.
+pub(super) async fn refuse_foreign_objects(
+    cluster: &Cluster,
+    instance: &ObjectId,
+    live: impl IntoIterator<Item = &Value>,
+) -> Result<(), ReconcileError> {
+    let mut owned: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
+    for object in live {
+        if let Some(owner) = labelled_owner(object).filter(|owner| owner != instance) {
+            owned.entry(owner).or_default().push(ObjectId::of(object));
+        }
+    }
+    for (owner, objects) in owned {
+        if cluster.read(&owner).await?.is_some() {
+            return Err(ReconcileError::OwnedByOther { instance: instance.clone(), owner, objects });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the first installation of an instance beside another one, in whatever namespace that is: both would write the
+/// same definitions and cluster roles.
+///
+/// # Errors
+/// [`ReconcileError::SecondInstance`], and whatever keeps the answer away; who may not list instances everywhere is not
+/// refused here, but by the labels of what the other one has installed.
+pub(super) async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
+    let installed = instance.status.as_ref().is_some_and(|status| {
+        status.last_applied_revision.is_some()
+            || status.inventory.as_ref().is_some_and(|inventory| !inventory.entries.is_empty())
+    });
+    if installed {
+        return Ok(());
+    }
+    let id = instance_id(instance);
+    match other_instances(cluster, &id).await {
+        Ok(others) => match others.first() {
+            Some(other) => Err(ReconcileError::SecondInstance { instance: id, other: ObjectId::of(other) }),
+            None => Ok(()),
+        },
+        Err(error) if error.explained.category() == Category::Denied => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn other_instances(cluster: &Cluster, instance: &ObjectId) -> Result<Vec<Value>, CallError> {
+    let resource = cluster.resource(instance).await?;
+    // Where the kind is not served no instance is.
+    let all = cluster.list_all(&resource, None, &Selector::default()).await?.unwrap_or_default().items;
+    Ok(all.into_iter().filter(|other| ObjectId::of(other) != *instance).collect())
+}
+
+/// Returns which other instance has which definition in its inventory.
+pub(super) async fn definitions_of_others(
+    cluster: &Cluster,
+    instance: &ObjectId,
+) -> Result<BTreeMap<String, ObjectId>, CallError> {
+    let mut listed = BTreeMap::new();
+    for other in other_instances(cluster, instance).await? {
+        let entries = other.pointer("/status/inventory/entries").and_then(Value::as_array).into_iter().flatten();
+        let ids: BTreeSet<&str> = entries.filter_map(|entry| entry.get("id")?.as_str()).collect();
+        for id in ids {
+            let Ok(id) = ObjectId::from_inventory_id(id) else { continue };
+            if id.kind == "CustomResourceDefinition" {
+                listed.insert(id.name, ObjectId::of(&other));
+            }
+        }
+    }
+    Ok(listed)
+}

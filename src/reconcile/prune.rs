@@ -1,0 +1,445 @@
+//! Deleting what is not wanted any more, so that everything Flux deployed stays.
+//!
+//! ```text
+//! controllers, and wait for their pods -> finalizers of custom resources -> everything else -> definitions are gone
+//! ```
+//! A controller that still ran would see its objects go and clean up what they deployed; a finalizer nobody clears would
+//! hold a definition for ever.
+
+use std::fmt;
+
+use futures::{FutureExt, StreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::apply::{Change, RACES, RunContext};
+use super::health::{self, Goal, Waited};
+use super::interrupt::{Hear, Interrupt, requested_stop};
+use super::live_objects::LiveObjects;
+use super::messages::Unhealthy;
+use super::plan::{self, PlannedPrune, Step};
+use super::progress::{Action, Stage, Update};
+use crate::api::kinds::ResourceType;
+use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
+use crate::cluster::Cluster;
+use crate::cluster::requests::{CallError, Propagation, Selector};
+use crate::k8s::ObjectId;
+
+/// How many custom resources a plan names.
+const NAMED: usize = 5;
+
+/// Custom resources that go away with their definition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomResources {
+    pub kind: String,
+    pub count: usize,
+    /// `namespace/name` of the first of them, five at the most.
+    pub names: Vec<String>,
+}
+
+/// `3 GitRepository (apps/a, apps/b, web/c)`.
+impl fmt::Display for CustomResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({}", self.count, self.kind, self.names.join(", "))?;
+        match self.count.saturating_sub(self.names.len()) {
+            0 => f.write_str(")"),
+            more => write!(f, " and {more} more)"),
+        }
+    }
+}
+
+/// An object that cannot go because of finalizers that are not Flux's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    pub object: ObjectId,
+    pub finalizers: Vec<String>,
+}
+
+/// How a removal works.
+#[derive(Clone, Copy)]
+pub(super) struct RemovalOptions<'a> {
+    /// Name and namespace of the instance whose labels an object must carry to be deleted.
+    pub owner: (&'a str, &'a str),
+    /// Whether everything goes: then each part is a stage of its own, and what others hold is deleted all the same.
+    pub uninstalls: bool,
+    /// How long is waited for what is deleted to be gone.
+    pub deadline: Instant,
+}
+
+/// What became of a removal.
+#[derive(Debug, Default)]
+pub(super) struct Removed {
+    /// In the order of deletion.
+    pub changes: Vec<Change>,
+    /// Objects that could not be deleted; they stay owed.
+    pub errors: Vec<(ObjectId, CallError)>,
+    /// Custom resources whose finalizers are somebody else's.
+    pub held: Vec<Held>,
+    /// What was still there when the time was up.
+    pub remaining: Vec<Unhealthy>,
+    pub interrupt: Option<Interrupt>,
+    /// Objects that were not deleted, or are not gone yet.
+    pub left: Vec<ObjectId>,
+}
+
+impl Removed {
+    fn is_stuck(&self) -> bool {
+        self.interrupt.is_some() || !self.remaining.is_empty() || !self.errors.is_empty()
+    }
+}
+
+/// Deletes objects, given in the order of deletion.
+///
+/// # Errors
+/// The API server cannot be asked; what could not be deleted is in the result.
+pub(super) async fn remove(
+    context: RunContext<'_>,
+    live: &mut LiveObjects,
+    planned: &[PlannedPrune],
+    options: RemovalOptions<'_>,
+) -> Result<Removed, CallError> {
+    let is_deployment = |one: &&PlannedPrune| one.object.kind == "Deployment";
+    let controllers: Vec<&PlannedPrune> = planned.iter().filter(is_deployment).collect();
+    let mut others: Vec<&PlannedPrune> = planned.iter().filter(|one| !is_deployment(one)).collect();
+    let definitions: Vec<Value> = definitions_of(others.iter().copied(), live).cloned().collect();
+    let takes_custom_resources =
+        others.iter().any(|one| one.step == Step::Prune && (is_definition(&one.object) || is_of_flux(&one.object)));
+    let waits = options.uninstalls || takes_custom_resources;
+
+    let mut removed = Removed::default();
+    if !controllers.is_empty() {
+        begin_stage(context, options, Stage::DeleteControllers, controllers.len());
+        // In the foreground a Deployment is there until its pods are gone.
+        let propagation = if waits { Propagation::Foreground } else { Propagation::Background };
+        let deleted = delete_all(context, live, &controllers, options, propagation, &mut removed).await;
+        if waits && removed.interrupt.is_none() {
+            wait_until_gone(context, &deleted, options.deadline, &mut removed).await?;
+        }
+    }
+    // With controllers still at work nothing else is safe to touch.
+    if removed.is_stuck() {
+        removed.left.extend(others.iter().map(|one| one.object.clone()));
+        return Ok(removed);
+    }
+    if !definitions.is_empty() {
+        begin_stage(context, options, Stage::ClearFinalizers, definitions.len());
+        removed.held = clear_finalizers(context, &definitions).await?;
+    }
+    let held_definitions: Vec<ObjectId> =
+        definitions.iter().filter(|one| is_held(one, &removed.held)).map(ObjectId::of).collect();
+    if !options.uninstalls {
+        // A definition that others hold would be Terminating until they let go: it is left alone, and stays owed.
+        others.retain(|one| !held_definitions.contains(&one.object));
+        removed.left.extend(held_definitions.iter().cloned());
+    }
+    if others.is_empty() {
+        return Ok(removed);
+    }
+    begin_stage(context, options, Stage::DeleteObjects, others.len());
+    let deleted = delete_all(context, live, &others, options, Propagation::Background, &mut removed).await;
+    if removed.interrupt.is_none() {
+        let is_awaited = |id: &&ObjectId| is_definition(id) && !held_definitions.contains(*id);
+        let awaited: Vec<ObjectId> = deleted.iter().filter(is_awaited).cloned().collect();
+        wait_until_gone(context, &awaited, options.deadline, &mut removed).await?;
+    }
+    Ok(removed)
+}
+
+/// A run has one stage for all of it.
+fn begin_stage(context: RunContext<'_>, options: RemovalOptions<'_>, stage: Stage, objects: usize) {
+    if options.uninstalls {
+        context.progress.report(Update::StageBegan { stage, objects });
+    }
+}
+
+fn is_definition(id: &ObjectId) -> bool {
+    id.kind == "CustomResourceDefinition"
+}
+
+/// Reports whether an object is a custom resource of Flux.
+pub(super) fn is_of_flux(id: &ObjectId) -> bool {
+    id.group.ends_with(".fluxcd.io")
+}
+
+/// Deletes one kind after the other, objects of a kind side by side, and returns what is deleted now.
+async fn delete_all(
+    context: RunContext<'_>,
+    live: &mut LiveObjects,
+    planned: &[&PlannedPrune],
+    options: RemovalOptions<'_>,
+    propagation: Propagation,
+    removed: &mut Removed,
+) -> Vec<ObjectId> {
+    let mut deleted = vec![];
+    for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
+        removed.interrupt = requested_stop(context.interrupts);
+        if removed.interrupt.is_some() {
+            removed.left.extend(kind.iter().map(|one| one.object.clone()));
+            continue;
+        }
+        let mut jobs = vec![];
+        for one in kind.iter().copied() {
+            let seen = live.get(&one.object).cloned();
+            jobs.push(
+                async move { (one, delete(context.cluster, one, seen, options.owner, propagation).await) }.boxed(),
+            );
+        }
+        let results: Vec<_> = futures::stream::iter(jobs).buffered(context.concurrency.max(1)).collect().await;
+        for (one, result) in results {
+            match result {
+                Ok(action) => {
+                    if action == Action::Deleted {
+                        live.remove(&one.object);
+                        deleted.push(one.object.clone());
+                    }
+                    context.progress.report(Update::Object { object: one.object.to_string(), action });
+                    removed.changes.push(Change { object: one.object.clone(), action });
+                }
+                Err(error) => {
+                    removed.left.push(one.object.clone());
+                    removed.errors.push((one.object.clone(), error));
+                }
+            }
+        }
+    }
+    deleted
+}
+
+/// Deletes one object exactly as it was looked at; when it has changed since, looks again.
+async fn delete(
+    cluster: &Cluster,
+    planned: &PlannedPrune,
+    live: Option<Value>,
+    owner: (&str, &str),
+    propagation: Propagation,
+) -> Result<Action, CallError> {
+    if planned.step == Step::Skip {
+        return Ok(Action::Skipped);
+    }
+    let mut live = match live {
+        Some(live) => live,
+        None => match cluster.read(&planned.object).await? {
+            Some(live) => live,
+            None => return Ok(Action::Deleted),
+        },
+    };
+    for race in 1.. {
+        if plan::protection(&live, owner).is_some() {
+            return Ok(Action::Skipped);
+        }
+        let deleted = match live.pointer("/metadata/deletionTimestamp") {
+            // It is on its way out already; deleting it again would change nothing.
+            Some(_) => Ok(true),
+            None => match suspended(cluster, &live).await {
+                Ok(suspended) => {
+                    live = suspended;
+                    cluster.delete_exactly(&live, propagation).await
+                }
+                Err(error) => Err(error),
+            },
+        };
+        match deleted {
+            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&planned.object).await? {
+                Some(now) => live = now,
+                None => return Ok(Action::Deleted),
+            },
+            Err(error) if error.is_not_found() => return Ok(Action::Deleted),
+            Err(error) => return Err(error),
+            Ok(_) => break,
+        }
+    }
+    // Its controller may not run any more; while it does, it clears the finalizer as well.
+    if is_of_flux(&planned.object)
+        && let Some(now) = cluster.read(&planned.object).await?
+    {
+        without_finalizer(cluster, now, FLUX_FINALIZER).await?;
+    }
+    Ok(Action::Deleted)
+}
+
+/// Suspends an object whose controller would take away what it has deployed when it goes: Flux's controllers leave that
+/// alone for suspended objects. Any other object is returned as it is.
+///
+/// It is applied whole, as ours: should the deletion not follow and the object be wanted again, the next apply takes the
+/// suspension back.
+async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, CallError> {
+    let id = ObjectId::of(live);
+    let cleans_up = matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && is_of_flux(&id);
+    if !cleans_up || live.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
+        return Ok(live.clone());
+    }
+    let mut object = json!({"apiVersion": id.api_version(), "kind": id.kind, "metadata": {}, "spec": live["spec"]});
+    for member in ["name", "namespace", "labels", "annotations", "uid", "resourceVersion"] {
+        if let Some(value) = live.pointer(&format!("/metadata/{member}")) {
+            object["metadata"][member] = value.clone();
+        }
+    }
+    object["spec"]["suspend"] = true.into();
+    cluster.apply_forced(&object, RECONCILER_FIELD_MANAGER, false).await
+}
+
+async fn wait_until_gone(
+    context: RunContext<'_>,
+    objects: &[ObjectId],
+    deadline: Instant,
+    removed: &mut Removed,
+) -> Result<(), CallError> {
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let mut live = LiveObjects::take(context.cluster, objects, context.concurrency).await?;
+    for id in objects {
+        // Definitions are listed by label; what was deleted carried it or is looked up.
+        live.find(context.cluster, id).await?;
+    }
+    match health::wait(context, &mut live, objects, Goal::Gone, deadline, Hear::StopOnly).await? {
+        Waited::Reached => {}
+        Waited::Unhealthy { objects: remaining, .. } => {
+            removed.left.extend(objects.iter().filter(|id| live.get(id).is_some()).cloned());
+            removed.remaining.extend(remaining);
+        }
+        Waited::Interrupted(interrupt) => {
+            removed.left.extend(objects.iter().filter(|id| live.get(id).is_some()).cloned());
+            removed.interrupt = Some(interrupt);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the live definitions among what is deleted.
+pub(super) fn definitions_of<'a>(
+    deletes: impl Iterator<Item = &'a PlannedPrune>,
+    live: &'a LiveObjects,
+) -> impl Iterator<Item = &'a Value> {
+    deletes.filter(|one| is_definition(&one.object) && one.step == Step::Prune).filter_map(|one| live.get(&one.object))
+}
+
+/// Returns how objects of a definition are reached: in a served version, the stored one if it is.
+fn resource_of(definition: &Value) -> ResourceType {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let versions =
+        definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is = |version: &&Value, member: &str| version.get(member) == Some(&Value::Bool(true));
+    let version = versions.iter().find(|version| is(version, "served") && is(version, "storage"));
+    let version = version.or_else(|| versions.iter().find(|version| is(version, "served")));
+    let version = version.and_then(|version| version.get("name")?.as_str()).unwrap_or_default();
+    ResourceType {
+        group: text("/spec/group").into(),
+        version: version.to_owned().into(),
+        kind: text("/spec/names/kind").into(),
+        plural: text("/spec/names/plural").into(),
+        namespaced: text("/spec/scope") == "Namespaced",
+    }
+}
+
+/// Returns all objects of a definition.
+pub(super) async fn custom_resources(
+    cluster: &Cluster,
+    definition: &Value,
+) -> Result<(ResourceType, Vec<Value>), CallError> {
+    let resource = resource_of(definition);
+    let list = cluster.list_all(&resource, None, &Selector::default()).await?;
+    Ok((resource, list.map(|list| list.items).unwrap_or_default()))
+}
+
+/// Returns what goes away with a definition; `None` when there is nothing.
+pub(super) async fn count_custom_resources(
+    cluster: &Cluster,
+    definition: &Value,
+) -> Result<Option<CustomResources>, CallError> {
+    let (resource, objects) = custom_resources(cluster, definition).await?;
+    let names = objects.iter().take(NAMED).map(ObjectId::of);
+    let names = names.map(|id| if id.namespace.is_empty() { id.name } else { format!("{}/{}", id.namespace, id.name) });
+    let counted = CustomResources { kind: resource.kind.to_string(), count: objects.len(), names: names.collect() };
+    Ok((counted.count > 0).then_some(counted))
+}
+
+fn finalizers(object: &Value) -> Vec<String> {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
+    finalizers.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Returns the finalizers of an object that are neither Flux's nor ours.
+pub(super) fn held(object: &Value) -> Option<Held> {
+    let foreign: Vec<String> =
+        finalizers(object).into_iter().filter(|name| name != FLUX_FINALIZER && name != FINALIZER).collect();
+    (!foreign.is_empty()).then(|| Held { object: ObjectId::of(object), finalizers: foreign })
+}
+
+fn is_held(definition: &Value, held: &[Held]) -> bool {
+    let resource = resource_of(definition);
+    held.iter().any(|one| one.object.kind == resource.kind && one.object.group == resource.group)
+}
+
+/// Takes Flux's finalizer off every custom resource of the definitions, and returns those that others hold back.
+async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, CallError> {
+    let mut all_held = vec![];
+    for definition in definitions {
+        let (_, objects) = custom_resources(context.cluster, definition).await?;
+        all_held.extend(objects.iter().filter_map(held));
+        let mut jobs = vec![];
+        for object in objects.into_iter().filter(|object| finalizers(object).iter().any(|name| name == FLUX_FINALIZER))
+        {
+            jobs.push(without_finalizer(context.cluster, object, FLUX_FINALIZER).boxed());
+        }
+        let mut running = futures::stream::iter(jobs).buffer_unordered(context.concurrency.max(1));
+        while let Some(result) = running.next().await {
+            let id = result?;
+            context.progress.report(Update::Object { object: id.to_string(), action: Action::Configured });
+        }
+    }
+    Ok(all_held)
+}
+
+/// Takes one finalizer off an object, leaving all others.
+pub(super) async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> Result<ObjectId, CallError> {
+    let id = ObjectId::of(&object);
+    for race in 1.. {
+        let kept: Vec<String> = finalizers(&object).into_iter().filter(|other| other != name).collect();
+        if kept.len() == finalizers(&object).len() {
+            break;
+        }
+        let patch =
+            json!({"metadata": {"finalizers": kept, "resourceVersion": object.pointer("/metadata/resourceVersion")}});
+        match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
+            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
+                Some(now) => object = now,
+                None => break,
+            },
+            Err(error) if error.is_not_found() => break,
+            Err(error) => return Err(error),
+            Ok(_) => break,
+        }
+    }
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_foreign_finalizers_hold_an_object() {
+        let object = |finalizers: Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a", "finalizers": finalizers}});
+        assert_eq!(held(&object(json!([FLUX_FINALIZER, FINALIZER]))), None);
+        assert_eq!(held(&object(json!([FLUX_FINALIZER, "example.com/x"]))).unwrap().finalizers, ["example.com/x"]);
+    }
+
+    #[test]
+    fn objects_are_reached_in_a_served_version() {
+        let definition = json!({"spec": {"group": "g", "scope": "Namespaced", "names": {"kind": "K", "plural": "ks"}, "versions": [
+            {"name": "v1", "served": false, "storage": true}, {"name": "v1beta2", "served": true, "storage": false}]}});
+        assert_eq!(resource_of(&definition).path(Some("n"), None), "/apis/g/v1beta2/namespaces/n/ks");
+    }
+
+    #[test]
+    fn a_definition_is_held_by_objects_of_its_own_kind_and_group_only() {
+        let crd = |kind: &str| json!({"spec": {"group": "g", "names": {"kind": kind}}});
+        let object = json!({"apiVersion": "g/v1", "kind": "A", "metadata": {"name": "x"}});
+        let held = [Held { object: ObjectId::of(&object), finalizers: vec![] }];
+        assert!(is_held(&crd("A"), &held) && !is_held(&crd("B"), &held));
+    }
+}

@@ -1,0 +1,135 @@
+//! How a run ends: one write with conditions, tokens, history and inventory, and the event that says the same.
+
+use super::{Run, Unstored};
+use crate::api::history;
+use crate::api::well_known::reason;
+use crate::reconcile::interrupt::Interrupt;
+use crate::reconcile::messages;
+use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop, explain, look_again};
+use crate::reconcile::progress::{Stage, Update};
+use crate::reconcile::status::instance_id;
+
+impl Run<'_> {
+    /// A suspended instance is left as it is, but whoever asked for a run learns that it was heard.
+    pub(super) async fn leave_suspended(mut self) -> Result<Outcome, ReconcileError> {
+        // A request is not written on it: nobody works on it.
+        if let Some(Unstored::Written { .. }) = self.unstored
+            && let Err(Stop::Abort(error)) = self.store_instance().await
+        {
+            return Err(error);
+        }
+        let message = "Reconciliation is disabled".to_owned();
+        self.event(true, reason::RECONCILIATION_DISABLED, message.clone(), false);
+        self.writer.handle_request();
+        self.writer.write(self.cluster).await?;
+        let outcome = self.outcome(Some(Failure::Suspended), reason::RECONCILIATION_DISABLED, message);
+        self.announcer.finish().await;
+        Ok(outcome)
+    }
+
+    /// Records how the run ended, unless it was not to write anything.
+    pub(super) async fn end(mut self, ended: Result<(), Stop>) -> Result<Outcome, ReconcileError> {
+        let failure = match ended {
+            Ok(()) => None,
+            Err(Stop::Failed(failure)) => Some(failure),
+            Err(Stop::Abort(error)) => {
+                self.announcer.finish().await;
+                return Err(error);
+            }
+        };
+        let (reason, message) = match &failure {
+            None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(self.begun.elapsed())),
+            Some(failure) => explain(failure, &instance_id(&self.instance)),
+        };
+        if self.unstored.is_some() {
+            // Stopped before anything was done: there is nothing to record.
+            if let Some(Failure::Interrupted(_)) = failure {
+                return Ok(self.outcome(failure, reason, message));
+            }
+            // What was asked for is stored also when it cannot be built: its status says why.
+            match (self.store_instance().await, failure) {
+                (Ok(()), failure) => return self.record(failure, reason, message).await,
+                (Err(_), Some(Failure::Call(error))) | (Err(Stop::Failed(Failure::Call(error))), _) => {
+                    return Err(error.into());
+                }
+                (Err(Stop::Abort(error)), _) => return Err(error),
+                (Err(Stop::Failed(_)), failure) => return Ok(self.outcome(failure, reason, message)),
+            }
+        }
+        self.record(failure, reason, message).await
+    }
+
+    async fn record(
+        mut self,
+        failure: Option<Failure>,
+        reason: &'static str,
+        message: String,
+    ) -> Result<Outcome, ReconcileError> {
+        self.begin(Stage::Status, 0);
+        match &failure {
+            None => {
+                self.writer.ready(&message);
+                self.writer.handle_request();
+                self.event(false, reason, message.clone(), true);
+            }
+            // The request was not served: the run that comes next does.
+            Some(Failure::Interrupted(interrupt)) => {
+                self.writer.failed(reason, &message);
+                let text = match interrupt {
+                    Interrupt::Superseded(by) => {
+                        format!("Health checks canceled due to new reconciliation triggered by {by}")
+                    }
+                    Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
+                };
+                self.event(false, reason::HEALTH_CHECK_CANCELED, text, false);
+            }
+            Some(failed) => {
+                match failed {
+                    Failure::Build(_) => self.writer.stalled(reason, &message),
+                    _ => self.writer.failed(reason, &message),
+                }
+                self.writer.handle_request();
+                let event = self.make_event(true, reason, message.clone(), true);
+                self.announcer.event_and_notify(event);
+            }
+        }
+        self.record_attempt(failure.as_ref());
+        let outcome = self.outcome(failure, reason, message);
+        let (written, ()) = tokio::join!(self.writer.write(self.cluster), self.announcer.finish());
+        self.progress.report(Update::Finished { ready: outcome.is_ready(), message: outcome.message.clone() });
+        match (written, outcome.failure) {
+            (Ok(()), failure) => Ok(Outcome { failure, ..outcome }),
+            // The first failure explains the second one.
+            (Err(_), Some(Failure::Call(error))) => Err(error.into()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Puts the attempt on top of the history.
+    fn record_attempt(&mut self, failure: Option<&Failure>) {
+        let duration = self.begun.elapsed();
+        let digest = self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest);
+        match (failure, digest) {
+            (Some(Failure::Build(_)), _) => {
+                self.writer.record(history::spec_digest(&self.instance.spec), None, duration);
+            }
+            (Some(Failure::Interrupted(_)), _) | (_, None) => {}
+            (_, Some(digest)) => self.writer.record(digest.to_owned(), self.version.as_deref(), duration),
+        }
+    }
+
+    fn outcome(&mut self, failure: Option<Failure>, reason: &'static str, message: String) -> Outcome {
+        Outcome {
+            next: look_again(failure.as_ref(), self.instance.interval()),
+            failure,
+            reason: reason.to_owned(),
+            message,
+            version: self.version.take(),
+            revision: self.revision.take(),
+            changes: std::mem::take(&mut self.changes),
+            warnings: std::mem::take(&mut self.warnings),
+            migrated: std::mem::take(&mut self.migrated),
+            duration: self.begun.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Work under the operator's lease.
+
+use crate::api::lease::TERMINAL_IDENTITY_PREFIX;
+use crate::cluster::Cluster;
+use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
+use crate::reconcile::interrupt::{Hear, Interrupt, Interrupts, interrupted};
+use crate::reconcile::options::RunOptions;
+use crate::reconcile::outcome::ReconcileError;
+use crate::reconcile::progress::{Progress, Stage, Update};
+
+/// Does the work under the lease that the options name, and drops it when the lease is lost.
+///
+/// # Errors
+/// Somebody else holds the lease, or it was lost; and those of the work.
+pub(in crate::reconcile) async fn under_lease<T>(
+    cluster: &Cluster,
+    namespace: &str,
+    options: &RunOptions,
+    progress: &dyn Progress,
+    work: impl Future<Output = Result<T, ReconcileError>>,
+) -> Result<T, ReconcileError> {
+    let Some(lease) = &options.lease else { return work.await };
+    let held = take_lease(cluster, namespace, lease, &options.interrupts, progress).await?;
+    let result = tokio::select! {
+        result = work => result,
+        () = held.lost() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
+    };
+    held.release().await;
+    result
+}
+
+/// Takes the lease, telling who is waited for.
+async fn take_lease(
+    cluster: &Cluster,
+    namespace: &str,
+    options: &LeaseOptions,
+    interrupts: &Interrupts,
+    progress: &dyn Progress,
+) -> Result<HeldLease, ReconcileError> {
+    progress.report(Update::StageBegan { stage: Stage::Lease, objects: 0 });
+    let waiting = |holder: &str| progress.report(Update::WaitingForLease { holder: holder.to_owned() });
+    let held = tokio::select! {
+        held = cluster.take_lease(namespace, options, waiting) => held,
+        interrupt = interrupted(interrupts, Hear::StopOnly) => {
+            let (Interrupt::Stop(why) | Interrupt::Superseded(why)) = interrupt;
+            return Err(ReconcileError::Stopped(why));
+        }
+    };
+    held.map_err(|source| match source {
+        LeaseError::Held { holder, .. } if !holder.starts_with(TERMINAL_IDENTITY_PREFIX) => {
+            ReconcileError::OperatorAlive { operator: format!("{holder} holds lease/{namespace}/flux-operator") }
+        }
+        source => ReconcileError::Lease { namespace: namespace.to_owned(), source },
+    })
+}
+
+/// Reports whether a lease could not be taken because its namespace is not there.
+pub(super) fn is_namespace_missing(error: &ReconcileError) -> bool {
+    matches!(error, ReconcileError::Lease { source: LeaseError::Call(call), .. } if call.is_not_found())
+}

@@ -1,0 +1,266 @@
+//! The steps that change the cluster. Each ends with `Err` when the run ends there.
+
+use tokio::time::{Duration, Instant};
+
+use super::Run;
+use crate::api::InventoryEntry;
+use crate::api::inventory;
+use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, reason};
+use crate::build;
+use crate::cluster::events::Event;
+use crate::k8s::ObjectId;
+use crate::k8s::kstatus::{self, Status};
+use crate::reconcile::apply;
+use crate::reconcile::health::{self, Goal, Waited};
+use crate::reconcile::interrupt::{Hear, requested_stop};
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::messages::{self, Unhealthy};
+use crate::reconcile::migrate;
+use crate::reconcile::outcome::{Failure, ReconcileError, Stop};
+use crate::reconcile::plan::{self, ApplyStage, Plan, Step};
+use crate::reconcile::progress::{Action, Stage, Update};
+use crate::reconcile::prune::{self, RemovalOptions};
+use crate::reconcile::status::{IN_PROGRESS, is_forced};
+
+/// How long definitions, namespaces and roles may take to be in force.
+const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Run<'_> {
+    pub(super) async fn carry_out(&mut self, plan: Plan, mut live: LiveObjects, operator: bool) -> Result<(), Stop> {
+        let lost: Vec<_> = plan.lost_custom_resources().map(|(id, lost)| (id.clone(), lost.clone())).collect();
+        if !lost.is_empty() && !self.options.delete_custom_resources {
+            return Err(Stop::Abort(ReconcileError::CustomResourcesLost { definitions: lost }));
+        }
+        if let Some(stop) = requested_stop(&self.options.interrupts) {
+            return Err(Failure::Interrupted(stop).into());
+        }
+        self.store_instance().await?;
+        self.warnings.extend(plan.warnings.iter().cloned());
+        for warning in &self.warnings {
+            self.progress.report(Update::Warning { message: warning.clone() });
+        }
+        self.announce_attempt(&plan);
+        let ids: Vec<ObjectId> = plan.objects.iter().map(|object| object.object.clone()).collect();
+        let waits = self.options.wait && self.instance.spec.waits();
+        let settled = !waits || ids.iter().all(|id| is_current(&live, id));
+        if plan.has_changes() || !settled {
+            // Whatever happens from here on, everything that may exist is on record.
+            let owed = self.writer.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
+            self.writer.status.inventory = Some(inventory::merge(inventory::of(&ids), &owed));
+            self.writer.progressing(IN_PROGRESS);
+            self.writer.write(self.cluster).await?;
+            if operator {
+                // An operator that finds the object later must be asked before it goes away.
+                self.writer.add_finalizer(self.cluster, FINALIZER).await?;
+            }
+            self.change(&plan, &mut live, &ids).await?;
+        }
+        if waits {
+            self.wait_for_health(&mut live, &ids).await?;
+        }
+        self.migrate(&plan, &mut live).await;
+        let done = &mut self.writer.status;
+        done.inventory = Some(inventory::merge(inventory::of(&ids), &self.unreadable));
+        done.components = plan.images.clone();
+        done.last_applied_revision = Some(plan.revision.clone());
+        done.last_artifact_revision = None;
+        if let Some(token) = self.instance.annotation(FORCE_AT_ANNOTATION) {
+            done.last_handled_force_at = Some(token.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Announces a revision that was not attempted before.
+    fn announce_attempt(&mut self, plan: &Plan) {
+        let previous = self.writer.status.last_attempted_revision.clone();
+        if previous.as_ref() != Some(&plan.revision) {
+            if let Some(latest) = &plan.newer {
+                self.event(false, reason::OUTDATED_VERSION, messages::outdated(&plan.version, latest), false);
+            }
+            self.event(false, reason::PROGRESSING, messages::attempted(&plan.revision, previous.as_deref()), false);
+        }
+        self.writer.status.last_attempted_revision = Some(plan.revision.clone());
+    }
+
+    /// Applies and prunes; what was done is announced at once, whatever comes after it.
+    async fn change(&mut self, plan: &Plan, live: &mut LiveObjects, ids: &[ObjectId]) -> Result<(), Stop> {
+        let first_install = self.writer.status.last_applied_revision.is_none();
+        self.apply_stages(plan, live).await?;
+        let pruned = self.prune(plan, live, ids).await;
+        self.writer.status.components = plan.images.clone();
+        // A first apply that failed has installed nothing yet.
+        if pruned.is_ok() && self.changes.iter().any(|change| change.action != Action::Unchanged) {
+            let changes: Vec<(String, Action)> =
+                self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
+            let text = messages::applied(&plan.version, first_install, &changes);
+            let event = self.make_event(false, reason::RECONCILIATION_SUCCEEDED, text, true);
+            self.announcer.event_and_notify(event);
+        }
+        pruned
+    }
+
+    async fn apply_stages(&mut self, plan: &Plan, live: &mut LiveObjects) -> Result<(), Stop> {
+        // Definitions, namespaces, roles and classes that were changed and are not known to be in force yet.
+        let mut fresh = vec![];
+        for (stage, name) in [
+            (ApplyStage::Definitions, Stage::ApplyDefinitions),
+            (ApplyStage::Classes, Stage::ApplyClasses),
+            (ApplyStage::Objects, Stage::ApplyObjects),
+        ] {
+            self.apply(plan, live, stage, name, &mut fresh).await?;
+            if stage == ApplyStage::Objects || plan.needs_definitions() {
+                self.wait_for_stage(live, std::mem::take(&mut fresh)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the stage into the status while the stage works; a status that cannot be written stops nothing.
+    async fn tell_stage(&mut self, stage: Stage) {
+        self.writer.progressing(stage.message());
+        if let Err(error) = self.writer.write(self.cluster).await {
+            tracing::debug!("the stage is not in the status: {error}");
+        }
+    }
+
+    async fn apply(
+        &mut self,
+        plan: &Plan,
+        live: &mut LiveObjects,
+        stage: ApplyStage,
+        name: Stage,
+        fresh: &mut Vec<ObjectId>,
+    ) -> Result<(), Stop> {
+        let planned: Vec<_> = plan
+            .objects
+            .iter()
+            .filter(|object| plan::stage(&object.object) == stage && object.step != Step::Unchanged)
+            .collect();
+        if planned.is_empty() {
+            return Ok(());
+        }
+        self.begin(name, planned.len());
+        let work = apply::objects(self.context(), live, &planned);
+        let (applied, ()) = tokio::join!(work, self.tell_stage(name));
+        if stage != ApplyStage::Objects {
+            let changed = applied.changes.iter().filter(|change| change.action != Action::Unchanged);
+            fresh.extend(changed.map(|change| change.object.clone()));
+        }
+        self.changes.extend(applied.changes);
+        if !applied.errors.is_empty() {
+            return Err(Failure::Apply(applied.errors).into());
+        }
+        applied.interrupt.map_or(Ok(()), |interrupt| Err(Failure::Interrupted(interrupt).into()))
+    }
+
+    /// Waits until what later stages build on is there: definitions served, namespaces active.
+    async fn wait_for_stage(&mut self, live: &mut LiveObjects, fresh: Vec<ObjectId>) -> Result<(), Stop> {
+        let deadline = Instant::now() + STAGE_TIMEOUT;
+        health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly).await?.into_result()
+    }
+
+    async fn prune(&mut self, plan: &Plan, live: &mut LiveObjects, ids: &[ObjectId]) -> Result<(), Stop> {
+        let mut owed: Vec<InventoryEntry> = self.unreadable.clone();
+        let mut ended = Ok(());
+        if !plan.prune.is_empty() {
+            self.begin(Stage::Prune, plan.prune.len());
+            let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
+            let options = RemovalOptions { owner, uninstalls: false, deadline: self.health_deadline() };
+            let work = prune::remove(self.context(), live, &plan.prune, options);
+            let (removed, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
+            // What an error cut off stays on record as a whole.
+            let removed = removed?;
+            self.changes.extend(removed.changes);
+            owed.extend(removed.left.iter().map(InventoryEntry::from));
+            ended = if let Some(interrupt) = removed.interrupt {
+                Err(Failure::Interrupted(interrupt))
+            } else if !removed.errors.is_empty() {
+                Err(Failure::Prune(removed.errors))
+            } else if !removed.remaining.is_empty() {
+                Err(Failure::Unhealthy { timed_out: true, objects: removed.remaining })
+            } else if !removed.held.is_empty() {
+                let held = removed.held.into_iter().map(|held| {
+                    let holders =
+                        format!("its definition is not wanted any more, but {} holds it", held.finalizers.join(", "));
+                    Unhealthy::new(held.object.to_string(), Status::Terminating, holders)
+                });
+                Err(Failure::Unhealthy { timed_out: false, objects: held.collect() })
+            } else {
+                Ok(())
+            };
+        }
+        // What could not be deleted is still ours to delete.
+        self.writer.status.inventory = Some(inventory::merge(inventory::of(ids), &owed));
+        ended.map_err(Stop::Failed)
+    }
+
+    /// Returns when waiting for health ends: after the instance's own time-out, or earlier where the caller says so.
+    fn health_deadline(&self) -> Instant {
+        let own = Instant::now() + self.instance.timeout();
+        self.options.health_deadline.map_or(own, |limit| own.min(limit))
+    }
+
+    async fn wait_for_health(&mut self, live: &mut LiveObjects, ids: &[ObjectId]) -> Result<(), Stop> {
+        if ids.iter().all(|id| is_current(live, id)) {
+            return Ok(());
+        }
+        self.begin(Stage::Health, ids.len());
+        let work = health::wait(self.context(), live, ids, Goal::Healthy, self.health_deadline(), Hear::All);
+        let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
+        waited?.into_result()
+    }
+
+    /// Rewrites stored objects where an upgrade asks for it. What fails here is a warning: Flux works, and the next minor
+    /// upgrade tries again.
+    async fn migrate(&mut self, plan: &Plan, live: &mut LiveObjects) {
+        if !self.instance.spec.migrates_resources() {
+            return;
+        }
+        let upgraded = build::is_minor_upgrade(plan.previous_revision.as_deref().unwrap_or_default(), &plan.version)
+            .unwrap_or(false);
+        let due = migrate::due(live, is_forced(&self.instance) || upgraded);
+        if due.is_empty() {
+            return;
+        }
+        self.begin(Stage::Migrate, due.len());
+        let work = migrate::definitions(self.cluster, &due, self.options.plan.concurrency, self.progress);
+        let (report, ()) = tokio::join!(work, self.tell_stage(Stage::Migrate));
+        self.migrated = report.migrated;
+        for (definition, error) in report.errors {
+            let message = format!("cannot migrate {definition}: {error}");
+            self.progress.report(Update::Warning { message: message.clone() });
+            self.warnings.push(message);
+        }
+    }
+
+    /// Records a Kubernetes event; with `revision` only where the reference carries one.
+    pub(super) fn event(&mut self, warning: bool, reason: &'static str, message: String, with_revision: bool) {
+        let event = self.make_event(warning, reason, message, with_revision);
+        self.announcer.event(event);
+    }
+
+    pub(super) fn make_event(
+        &self,
+        warning: bool,
+        reason: &'static str,
+        message: String,
+        with_revision: bool,
+    ) -> Event {
+        let revision = self.writer.status.last_attempted_revision.clone().filter(|_| with_revision);
+        Event { warning, reason, message, revision }
+    }
+}
+
+impl Waited {
+    fn into_result(self) -> Result<(), Stop> {
+        match self {
+            Waited::Reached => Ok(()),
+            Waited::Unhealthy { timed_out, objects } => Err(Failure::Unhealthy { timed_out, objects }.into()),
+            Waited::Interrupted(interrupt) => Err(Failure::Interrupted(interrupt).into()),
+        }
+    }
+}
+
+fn is_current(live: &LiveObjects, id: &ObjectId) -> bool {
+    live.get(id).is_some_and(|live| kstatus::compute(live).is_current())
+}
