@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
-//! cluster                          the only room with a Kubernetes client
+//! cluster, oci                     the only room with a Kubernetes client; registries
 //! build                            instance + distribution -> objects
 //! distribution, kustomize, secrets what Flux is; changes to objects; credentials
 //! api                              FluxInstance, its rules and names

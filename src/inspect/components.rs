@@ -10,7 +10,6 @@ use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use super::{inventory, object};
 use crate::api::kinds::{DEPLOYMENT, POD};
-use crate::api::well_known;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -237,12 +236,6 @@ pub fn split_image(image: &str) -> (&str, &str, Option<&str>) {
         Some((repository, tag)) if !tag.contains('/') => (repository, tag, digest),
         _ => (name, "", digest),
     }
-}
-
-/// Whether an object belongs to the instance by its owner labels.
-pub fn is_owned_by(object: &Value, instance: &Value) -> bool {
-    object::label(object, well_known::OWNER_NAME_LABEL) == Some(object::name(instance))
-        && object::label(object, well_known::OWNER_NAMESPACE_LABEL) == object::namespace(instance)
 }
 
 #[cfg(test)]

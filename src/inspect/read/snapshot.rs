@@ -209,11 +209,6 @@ impl Snapshot {
         })
     }
 
-    /// Whether reading this need was refused.
-    pub fn is_denied(&self, need: &Need) -> bool {
-        matches!(self.done.get(need), Some(Outcome::Denied(_)))
-    }
-
     /// Whether the API server was found not to serve the kind. Unknown for a dump.
     pub fn is_not_installed(&self, resource: &ResourceType) -> bool {
         self.done.iter().any(|(need, outcome)| {
