@@ -276,8 +276,16 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    /// Bytes that do not compress (xorshift).
     fn noise(count: usize) -> Vec<u8> {
-        (0..count as u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) >> 32) as u8).collect()
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()[0]
+        };
+        (0..count).map(|_| next()).collect()
     }
 
     #[test]
