@@ -3,8 +3,10 @@
 //! What is read comes from registries and from strangers, so everything that has no place in a tree of plain files is
 //! refused: absolute names, `..`, links, devices, duplicates, a file where a folder is, and anything over the limits.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::rc::Rc;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -74,27 +76,32 @@ pub enum TarballError {
 /// Stops with an error where `take` would quietly end.
 struct Bounded<R> {
     inner: R,
-    left: u64,
-    passed: std::rc::Rc<std::cell::Cell<u64>>,
+    limit: u64,
+    meter: Rc<Meter>,
 }
 
-/// Marks the error of [`Bounded`] among the others of a reader.
-#[derive(Debug, thiserror::Error)]
-#[error("too large")]
-struct Exceeded;
+/// What passed. Readers in between wrap the errors of those below them, so they are asked here which limit was met.
+#[derive(Default)]
+struct Meter {
+    passed: Cell<u64>,
+    is_exceeded: Cell<bool>,
+}
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(Exceeded))?;
-        self.passed.set(self.passed.get() + read as u64);
+        self.meter.passed.set(self.meter.passed.get() + read as u64);
+        if self.meter.passed.get() > self.limit {
+            self.meter.is_exceeded.set(true);
+            return Err(io::Error::other("too large"));
+        }
         Ok(read)
     }
 }
 
-fn bounded<R: Read>(inner: R, limit: u64) -> (Bounded<R>, std::rc::Rc<std::cell::Cell<u64>>) {
-    let passed = std::rc::Rc::default();
-    (Bounded { inner, left: limit, passed: std::rc::Rc::clone(&passed) }, passed)
+fn bounded<R: Read>(inner: R, limit: u64) -> (Bounded<R>, Rc<Meter>) {
+    let meter = Rc::new(Meter::default());
+    (Bounded { inner, limit, meter: Rc::clone(&meter) }, meter)
 }
 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
@@ -102,16 +109,18 @@ fn bounded<R: Read>(inner: R, limit: u64) -> (Bounded<R>, std::rc::Rc<std::cell:
 /// # Errors
 /// It is damaged, larger than the limits say, or holds anything but plain files and folders under relative names.
 pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
-    let (compressed, compressed_passed) = bounded(reader, limits.compressed_bytes);
+    let (compressed, compressed_meter) = bounded(reader, limits.compressed_bytes);
     // Whatever the headers claim: the contents, and a header and padding for each entry and for what extends it.
     let stream_bytes = limits.unpacked_bytes.saturating_add(4096 * limits.entries as u64);
-    let (stream, stream_passed) = bounded(MultiGzDecoder::new(compressed), stream_bytes);
-    let failed = |error: io::Error| match error.get_ref().is_some_and(|inner| inner.is::<Exceeded>()) {
-        true if stream_passed.get() > compressed_passed.get() => {
+    let (stream, stream_meter) = bounded(MultiGzDecoder::new(compressed), stream_bytes);
+    let failed = |error: io::Error| {
+        if stream_meter.is_exceeded.get() {
             TarballError::Limit(format!("unpacks to more than {} MiB", limits.unpacked_bytes >> 20))
+        } else if compressed_meter.is_exceeded.get() {
+            TarballError::Limit(format!("is larger than {} MiB", limits.compressed_bytes >> 20))
+        } else {
+            TarballError::Read(error)
         }
-        true => TarballError::Limit(format!("is larger than {} MiB", limits.compressed_bytes >> 20)),
-        false => TarballError::Read(error),
     };
     let mut archive = tar::Archive::new(stream);
     let mut files = Files::new();
@@ -154,8 +163,8 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
         // Piece by piece, so that a bomb is met early.
         loop {
             let read = entry.by_ref().take(1 << 20).read_to_end(&mut bytes).map_err(failed)?;
-            let unpacked = stream_passed.get();
-            if unpacked > (1 << 20) && unpacked > compressed_passed.get().saturating_mul(limits.ratio) {
+            let unpacked = stream_meter.passed.get();
+            if unpacked > (1 << 20) && unpacked > compressed_meter.passed.get().saturating_mul(limits.ratio) {
                 return Err(TarballError::Limit(format!("unpacks to more than {} times its size", limits.ratio)));
             }
             if read == 0 {
@@ -333,7 +342,7 @@ mod tests {
         let total = (0..3).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), &vec![0; 2 << 20]));
         for (archive, problem) in [
             (many, "more than 5 entries"),
-            (large.file("x", &noise(9000)), "is larger than 0 MiB"),
+            (large.file("x", &noise(12_000)), "is larger than 0 MiB"),
             (Raw::new().file("a", &vec![0; (4 << 20) + 1]), "the file is larger than 4 MiB"),
             (Raw::new().file("a", &vec![0; 3 << 20]), "more than 50 times"),
             (total, "more than 5"),
