@@ -62,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                             let row =
                                 rows.iter_mut().find(|r| r.kind == kind.kind && r.api_version.starts_with(kind.group));
                             if let Some(row) = row {
-                                objects.iter().for_each(|object| report::count(row, object));
+                                objects.iter().for_each(|object| report::count(row, kind, object));
                             }
                             Ok(())
                         },

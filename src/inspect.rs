@@ -19,7 +19,6 @@ pub mod operator;
 pub mod read;
 pub mod report;
 pub mod resources;
-pub mod selector;
 pub mod trace;
 pub mod tree;
 pub mod version;

@@ -4,7 +4,10 @@ pub mod crd_fields;
 pub mod documentation;
 pub mod kstatus;
 pub mod label_selector;
+pub mod names;
 mod object_id;
 pub mod pod_trouble;
+mod quantity;
 
 pub use object_id::{InvalidInventoryId, ObjectId, split_api_version};
+pub use quantity::{Quantity, is_quantity_field};

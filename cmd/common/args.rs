@@ -1,7 +1,7 @@
 //! What the commands that write to objects have in common on the command line.
 
 use clap::{ArgAction, ValueEnum};
-use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::api::kinds::{self, FluxKind, Suspension};
 
 use crate::shell::{CliError, suggest};
 
@@ -116,20 +116,12 @@ pub fn must_reconcile(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
         .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
 }
 
-/// Kinds that have neither a status nor a controller that reports on them (Flux 2.3 and later).
-const WITHOUT_STATUS: [&str; 2] = ["Alert", "Provider"];
-
-/// Whether objects of the kind say what became of them.
-pub fn reports(kind: &FluxKind) -> bool {
-    !WITHOUT_STATUS.contains(&kind.kind)
-}
-
 /// Refuses a kind that never says whether it is ready.
 ///
 /// # Errors
 /// Usage.
 pub fn must_report(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
-    if reports(kind) {
+    if kind.has_status {
         return Ok(());
     }
     Err(CliError::usage(format!("cannot {verb} {}: this kind has no status", kind.plural))
@@ -141,7 +133,7 @@ pub fn must_report(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
 /// # Errors
 /// Usage.
 pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
-    if kind.kind != "ExternalArtifact" {
+    if kind.suspension != Suspension::None {
         return Ok(());
     }
     Err(CliError::usage(format!("cannot {verb} {}: this kind has nothing to suspend", kind.plural))

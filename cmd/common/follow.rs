@@ -12,7 +12,7 @@ use kube::core::DynamicObject;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::args::{DryRun, reports};
+use super::args::DryRun;
 use super::session::{HINT_LIMIT, instance_kind};
 use super::{Act, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
@@ -95,7 +95,7 @@ pub async fn request_and_follow(
     }
     let mut followed = vec![];
     for one in sent {
-        let suspended = one.target.switch().is_off(&one.object);
+        let suspended = one.target.is_suspended(&one.object);
         match () {
             // A request to a suspended object is stored and not looked at.
             () if suspended && act != Act::Suspend && wait => {
@@ -104,7 +104,7 @@ pub async fn request_and_follow(
             () if suspended && act != Act::Suspend => session
                 .shell
                 .warn(&format!("{} is suspended: the request is handled when it is resumed", one.target.reference())),
-            () if !reports(one.target.kind) => {}
+            () if !one.target.kind.has_status => {}
             () if is_static(&one.object) => session.shell.status(&format!(
                 "{} is only a reference to a registry: no controller reports on it",
                 one.target.reference()
@@ -269,7 +269,7 @@ async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliErr
         kind: target.kind.kind.to_owned(),
         name: target.name.clone(),
         uid: followed.uid.clone(),
-        switch: target.switch(),
+        suspension: target.kind.suspension,
         deadline: session.deadline.instant(),
         absent: followed.absent,
     })

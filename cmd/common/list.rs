@@ -2,7 +2,7 @@
 
 use flux_operator::api::kinds::ResourceType;
 use flux_operator::inspect::listing::Listing;
-use flux_operator::inspect::selector::Selector;
+use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
 use super::read_source::{Source, within};
@@ -10,8 +10,8 @@ use crate::shell::output::{OutputArgs, print_list};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Reads a label selector of the command line.
-pub fn selector(text: Option<&str>) -> Result<Option<Selector>, CliError> {
-    text.map(Selector::parse).transpose().map_err(|e| CliError::usage("cannot read the label selector").caused_by(&e))
+pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
+    text.map(str::parse).transpose().map_err(|e| CliError::usage("cannot read the label selector").caused_by(&e))
 }
 
 /// Says where a list looked: `in namespace apps`, or nothing for all.

@@ -1,11 +1,11 @@
 //! Reconcile, suspend and resume: one patch per object, several objects at once.
 
 use flux_operator::api::FluxInstance;
-use flux_operator::api::kinds::FluxKind;
+use flux_operator::api::kinds::{FluxKind, Suspension};
 use flux_operator::api::well_known;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
-use flux_operator::request::{Switch, reconcile_patch, resume_patch, suspend_patch, token};
+use flux_operator::request::{is_suspended, reconcile_patch, resume_patch, suspend_patch, token};
 use futures::future::join_all;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -40,8 +40,9 @@ impl Target {
         self.id().lower_case()
     }
 
-    pub fn switch(&self) -> Switch {
-        Switch::of_group(self.kind.group)
+    /// Whether an object of the target's kind is told to stop reconciling.
+    pub fn is_suspended(&self, object: &DynamicObject) -> bool {
+        is_suspended(object, self.kind.suspension)
     }
 
     /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
@@ -63,11 +64,11 @@ pub enum Act {
 }
 
 impl Act {
-    fn patch(self, switch: Switch, token: &str) -> Value {
+    fn patch(self, suspension: Suspension, token: &str) -> Value {
         match self {
             Act::Reconcile { force } => reconcile_patch(token, force),
-            Act::Suspend => suspend_patch(switch),
-            Act::Resume => resume_patch(switch, token),
+            Act::Suspend => suspend_patch(suspension),
+            Act::Resume => resume_patch(suspension, token),
         }
     }
 
@@ -119,7 +120,7 @@ pub async fn send(
     if dry_run == Some(DryRun::Client) {
         let mut documents = vec![];
         for target in targets {
-            documents.push(preview(target, act.patch(target.switch(), &token)));
+            documents.push(preview(target, act.patch(target.kind.suspension, &token)));
             session.shell.status(&format!("(dry run) would {} {}", act.verb(), session.place(&target.reference())));
         }
         let text = yaml::document_stream(&documents)
@@ -132,7 +133,7 @@ pub async fn send(
         session.shell.interruption().writes();
     }
     let results = join_all(targets.iter().map(async |target| {
-        let patch = act.patch(target.switch(), &token);
+        let patch = act.patch(target.kind.suspension, &token);
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn a_preview_is_a_manifest_of_the_fields_that_would_be_set() {
         let target = target("ks");
-        let document = preview(&target, Act::Resume.patch(target.switch(), "t"));
+        let document = preview(&target, Act::Resume.patch(target.kind.suspension, "t"));
         assert_eq!(
             document,
             json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",

@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         let target = session.instance(&args.name);
         let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
-        let suspended = target.switch().is_off(&object);
+        let suspended = target.is_suspended(&object);
         let keeps_flux = suspended || args.with_suspend;
         refuse_without_operator(&session, &target, &object, &coverage, keeps_flux)?;
         delete(&session, args, &target, &object, suspended, keeps_flux).await

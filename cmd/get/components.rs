@@ -78,7 +78,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
             rows.retain(|row| args.names.is_empty() || args.names.contains(&row.name));
             rows.retain(|row| {
-                selector.as_ref().is_none_or(|s| s.matches_labels(|key| row.labels.get(key).map(String::as_str)))
+                selector.as_ref().is_none_or(|s| s.matches_by(|key| row.labels.get(key).map(String::as_str)))
             });
             Ok(listing(&rows))
         })

@@ -85,7 +85,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     }
                 }
             }
-            objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches(o)));
+            objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches_object(o)));
             Ok(Listing {
                 kind: "List",
                 columns: InstanceRow::COLUMNS.to_vec(),

@@ -7,7 +7,7 @@ use flux_operator::inspect::listing::{Item, Listing, Row, item};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
-use flux_operator::inspect::selector::Selector;
+use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
 use super::instance::api_missing;
@@ -148,7 +148,7 @@ async fn all(
     source: &Source,
     kinds: &[&'static FluxKind],
     namespace: Option<&str>,
-    selector: Option<&Selector>,
+    selector: Option<&LabelSelector>,
     args: &Args,
 ) -> Result<Vec<Item>, CliError> {
     if let Source::Cluster(cluster, _) = source
@@ -169,7 +169,7 @@ async fn all(
             let mut objects = Vec::new();
             for kind in kinds {
                 for object in snapshot.list(&kind.resource_type(), namespace) {
-                    if selector.is_none_or(|s| s.matches(object)) {
+                    if selector.is_none_or(|s| s.matches_object(object)) {
                         objects.push((*kind, object.clone()));
                     }
                 }

@@ -56,7 +56,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let target = Target { kind, namespace, name };
             let ready = condition(&object, "Ready").map(|c| c.status);
             let status = match ready.as_deref() {
-                _ if target.switch().is_off(&object) => ReadyStatus::Suspended,
+                _ if target.is_suspended(&object) => ReadyStatus::Suspended,
                 Some("True") => ReadyStatus::True,
                 Some("False") => ReadyStatus::False,
                 _ => ReadyStatus::Unknown,

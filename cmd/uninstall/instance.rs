@@ -92,7 +92,7 @@ async fn look<'a>(
         refuse_without_operator(&session, &target, &coverage, &without)?;
     }
     // Deleting a suspended instance means to leave Flux in the cluster, whoever does it.
-    if target.switch().is_off(&object) {
+    if target.is_suspended(&object) {
         return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
             .cause("Flux stays in the cluster when a suspended instance is deleted")
             .object(target.reference())

@@ -346,7 +346,7 @@ pub struct FluxInstanceStatus {
     pub conditions: Vec<Condition>,
     /// The last five configurations and how reconciling each went, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Snapshot>,
+    pub history: Vec<HistoryEntry>,
     /// Objects that were applied and are to be removed when they are no longer part of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Inventory>,
@@ -402,7 +402,7 @@ pub struct InventoryEntry {
 /// One configuration and what reconciling it came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Snapshot {
+pub struct HistoryEntry {
     /// Digest of the configuration, as sha256:hex.
     pub digest: String,
     /// When this configuration first ended this way.

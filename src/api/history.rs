@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use sha2::{Digest, Sha256};
 
-use super::flux_instance::{FluxInstanceSpec, Snapshot};
+use super::flux_instance::{FluxInstanceSpec, HistoryEntry};
 use crate::format::go_duration;
 
 /// How many entries are kept.
@@ -30,10 +30,10 @@ pub struct Attempt {
 ///
 /// Entries are told apart by digest and status: one that is there already is counted up, brought up to date and moved
 /// to the top, keeping when it was first seen. Beyond [`MAX_ENTRIES`] the oldest go.
-pub fn record(history: &mut Vec<Snapshot>, attempt: Attempt, now: Timestamp) {
-    let same = |entry: &Snapshot| entry.digest == attempt.digest && entry.last_reconciled_status == attempt.status;
+pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp) {
+    let same = |entry: &HistoryEntry| entry.digest == attempt.digest && entry.last_reconciled_status == attempt.status;
     let before = history.iter().position(same).map(|index| history.remove(index));
-    let entry = Snapshot {
+    let entry = HistoryEntry {
         first_reconciled: before.as_ref().map_or(Time(now), |entry| entry.first_reconciled.clone()),
         total_reconciliations: before.map_or(0, |entry| entry.total_reconciliations) + 1,
         digest: attempt.digest,
@@ -53,7 +53,7 @@ pub fn spec_digest(spec: &FluxInstanceSpec) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(json)))
 }
 
-impl fmt::Display for Snapshot {
+impl fmt::Display for HistoryEntry {
     /// Writes the entry as one line for logs and messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.digest.strip_prefix("sha256:").unwrap_or(&self.digest);
@@ -67,7 +67,7 @@ impl fmt::Display for Snapshot {
 mod tests {
     use super::*;
 
-    fn record_at(history: &mut Vec<Snapshot>, digest: &str, status: &str, second: i64) {
+    fn record_at(history: &mut Vec<HistoryEntry>, digest: &str, status: &str, second: i64) {
         let metadata = Some([("flux".to_string(), "v2.9.4".to_string())].into());
         let duration = SignedDuration::from_secs(45);
         let attempt = Attempt { digest: format!("sha256:{digest}"), status: status.into(), duration, metadata };

@@ -19,6 +19,19 @@ impl From<&ObjectId> for InventoryEntry {
     }
 }
 
+impl Inventory {
+    /// Returns the objects of the entries, in their order.
+    pub fn objects(&self) -> Vec<ObjectId> {
+        self.entries.iter().filter_map(|entry| entry.object().ok()).collect()
+    }
+
+    /// Returns the entries that cannot be read. What they stand for is not known, so they are kept and told rather than
+    /// forgotten.
+    pub fn unreadable(&self) -> Vec<InventoryEntry> {
+        self.entries.iter().filter(|entry| entry.object().is_err()).cloned().collect()
+    }
+}
+
 /// Returns the inventory of objects, in their order.
 pub fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectId>) -> Inventory {
     Inventory { entries: objects.into_iter().map(InventoryEntry::from).collect() }
@@ -48,7 +61,11 @@ mod tests {
         let entry = InventoryEntry::from(&bucket);
         assert_eq!((entry.id.as_str(), entry.v.as_str()), ("n_b_source.toolkit.fluxcd.io_Bucket", "v1beta2"));
         assert_eq!(entry.object().unwrap().api_version(), "source.toolkit.fluxcd.io/v1beta2");
-        assert!(InventoryEntry { id: "n_b".into(), v: "v1".into() }.object().is_err());
+        let broken = InventoryEntry { id: "n_b".into(), v: "v1".into() };
+        assert!(broken.object().is_err());
+        let both = Inventory { entries: vec![broken.clone(), entry] };
+        assert_eq!(both.objects(), [bucket]);
+        assert_eq!(both.unreadable(), [broken]);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::well_known;
+use crate::k8s::ObjectId;
 
 /// Where the API server serves a kind.
 ///
@@ -92,6 +95,45 @@ pub struct FluxKind {
     pub versions: &'static [&'static str],
     /// Whether a controller reconciles it on request (`reconcile.fluxcd.io/requestedAt`).
     pub reconcilable: bool,
+    /// Whether objects of the kind say what became of them (Flux 2.3 and later).
+    pub has_status: bool,
+    pub suspension: Suspension,
+}
+
+/// How a kind is told to stop reconciling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    /// The field `spec.suspend`.
+    Field,
+    /// An annotation whose value is `disabled` in any case.
+    Annotation(&'static str),
+    /// Nothing stops it: another kind's controller writes it.
+    None,
+}
+
+impl Suspension {
+    /// Whether an object of the kind is told to stop.
+    pub fn is_set(self, object: &Value) -> bool {
+        let suspend = object.pointer("/spec/suspend").and_then(Value::as_bool);
+        self.is_set_by(|key| object.get("metadata")?.get("annotations")?.get(key)?.as_str(), suspend)
+    }
+
+    /// The same for an object that was read as a type: its annotations by key, and `spec.suspend`.
+    pub fn is_set_by<'a>(self, annotation: impl FnOnce(&str) -> Option<&'a str>, suspend: Option<bool>) -> bool {
+        match self {
+            Suspension::Field => suspend.unwrap_or(false),
+            Suspension::Annotation(key) => {
+                annotation(key).is_some_and(|value| value.eq_ignore_ascii_case(well_known::DISABLED))
+            }
+            Suspension::None => false,
+        }
+    }
+}
+
+/// Whether reconciling is switched off for an object, as the controller of its kind reads it; never for other kinds.
+pub fn is_suspended(object: &Value) -> bool {
+    let id = ObjectId::of(object);
+    of(&id.group, &id.kind).is_some_and(|kind| kind.suspension.is_set(object))
 }
 
 impl FluxKind {
@@ -119,44 +161,57 @@ pub const SOURCE_EXTENSIONS_GROUP: &str = "source.extensions.fluxcd.io";
 pub const NOTIFICATION_GROUP: &str = "notification.toolkit.fluxcd.io";
 pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
 
+/// A kind whose controller answers to a request and reports in the status.
 const fn flux(
     kind: &'static str,
     plural: &'static str,
     short_names: &'static [&'static str],
     group: &'static str,
     versions: &'static [&'static str],
-    reconcilable: bool,
+    suspension: Suspension,
 ) -> FluxKind {
-    FluxKind { kind, plural, short_names, group, versions, reconcilable }
+    FluxKind { kind, plural, short_names, group, versions, reconcilable: true, has_status: true, suspension }
 }
+
+impl FluxKind {
+    /// A kind that no controller reconciles on request.
+    const fn passive(self, has_status: bool) -> Self {
+        FluxKind { reconcilable: false, has_status, ..self }
+    }
+}
+
+const FIELD: Suspension = Suspension::Field;
+const OPERATOR: Suspension = Suspension::Annotation(well_known::RECONCILE_ANNOTATION);
+/// <https://fluxcd.io/flux/components/source/artifactgenerators/#suspend-and-resume-reconciliation>
+const GENERATOR: Suspension = Suspension::Annotation("source.extensions.fluxcd.io/reconcile");
 
 /// Every kind, in the order lists show them (<https://fluxcd.io/flux/components/>, Flux 2.2 to 2.9).
 pub const FLUX_KINDS: &[FluxKind] = &[
-    flux("FluxInstance", "fluxinstances", &["instance", "instances"], well_known::GROUP, &["v1"], true),
-    flux("FluxReport", "fluxreports", &["report", "reports"], well_known::GROUP, &["v1"], true),
-    flux("ResourceSet", "resourcesets", &["rset"], well_known::GROUP, &["v1"], true),
-    flux("ResourceSetInputProvider", "resourcesetinputproviders", &["rsip"], well_known::GROUP, &["v1"], true),
-    flux("Kustomization", "kustomizations", &["ks"], KUSTOMIZE_GROUP, &["v1", "v1beta2"], true),
-    flux("HelmRelease", "helmreleases", &["hr"], HELM_GROUP, &["v2", "v2beta2", "v2beta1"], true),
-    flux("GitRepository", "gitrepositories", &["gitrepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
-    flux("OCIRepository", "ocirepositories", &["ocirepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
-    flux("Bucket", "buckets", &["bucket"], SOURCE_GROUP, &["v1", "v1beta2"], true),
-    flux("HelmRepository", "helmrepositories", &["helmrepo"], SOURCE_GROUP, &["v1", "v1beta2"], true),
-    flux("HelmChart", "helmcharts", &["hc"], SOURCE_GROUP, &["v1", "v1beta2"], true),
-    flux("ArtifactGenerator", "artifactgenerators", &["ag"], SOURCE_EXTENSIONS_GROUP, &["v1beta1"], true),
-    flux("ExternalArtifact", "externalartifacts", &["ea"], SOURCE_GROUP, &["v1"], false),
-    flux("Alert", "alerts", &["alert"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], false),
-    flux("Provider", "providers", &["provider"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], false),
-    flux("Receiver", "receivers", &["receiver"], NOTIFICATION_GROUP, &["v1", "v1beta2"], true),
-    flux("ImageRepository", "imagerepositories", &["imgrepo", "imagerepo"], IMAGE_GROUP, &["v1", "v1beta2"], true),
-    flux("ImagePolicy", "imagepolicies", &["imgpol", "imagepol"], IMAGE_GROUP, &["v1", "v1beta2"], true),
+    flux("FluxInstance", "fluxinstances", &["instance", "instances"], well_known::GROUP, &["v1"], OPERATOR),
+    flux("FluxReport", "fluxreports", &["report", "reports"], well_known::GROUP, &["v1"], OPERATOR),
+    flux("ResourceSet", "resourcesets", &["rset"], well_known::GROUP, &["v1"], OPERATOR),
+    flux("ResourceSetInputProvider", "resourcesetinputproviders", &["rsip"], well_known::GROUP, &["v1"], OPERATOR),
+    flux("Kustomization", "kustomizations", &["ks"], KUSTOMIZE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("HelmRelease", "helmreleases", &["hr"], HELM_GROUP, &["v2", "v2beta2", "v2beta1"], FIELD),
+    flux("GitRepository", "gitrepositories", &["gitrepo"], SOURCE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("OCIRepository", "ocirepositories", &["ocirepo"], SOURCE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("Bucket", "buckets", &["bucket"], SOURCE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("HelmRepository", "helmrepositories", &["helmrepo"], SOURCE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("HelmChart", "helmcharts", &["hc"], SOURCE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("ArtifactGenerator", "artifactgenerators", &["ag"], SOURCE_EXTENSIONS_GROUP, &["v1beta1"], GENERATOR),
+    flux("ExternalArtifact", "externalartifacts", &["ea"], SOURCE_GROUP, &["v1"], Suspension::None).passive(true),
+    flux("Alert", "alerts", &["alert"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], FIELD).passive(false),
+    flux("Provider", "providers", &["provider"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], FIELD).passive(false),
+    flux("Receiver", "receivers", &["receiver"], NOTIFICATION_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("ImageRepository", "imagerepositories", &["imgrepo", "imagerepo"], IMAGE_GROUP, &["v1", "v1beta2"], FIELD),
+    flux("ImagePolicy", "imagepolicies", &["imgpol", "imagepol"], IMAGE_GROUP, &["v1", "v1beta2"], FIELD),
     flux(
         "ImageUpdateAutomation",
         "imageupdateautomations",
         &["imgauto", "imgupd", "iua"],
         IMAGE_GROUP,
         &["v1", "v1beta2", "v1beta1"],
-        true,
+        FIELD,
     ),
 ];
 
@@ -256,6 +311,8 @@ pub fn known_resource(group: &str, version: &str, kind: &str) -> Option<Resource
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -298,5 +355,27 @@ mod tests {
         let source = known_resource("source.toolkit.fluxcd.io", "v1beta2", "OCIRepository").unwrap();
         assert_eq!(source.path(None, None), "/apis/source.toolkit.fluxcd.io/v1beta2/ocirepositories");
         assert_eq!(known_resource("example.com", "v1", "Widget"), None);
+    }
+
+    #[test]
+    fn suspension_is_read_in_any_case_and_only_where_the_controller_of_the_kind_reads_it() {
+        let object = |api_version: &str, kind: &str, annotation: &str, suspend: bool| {
+            json!({"apiVersion": api_version, "kind": kind, "spec": {"suspend": suspend},
+                "metadata": {"name": "x", "annotations": {annotation: "Disabled"}}})
+        };
+        let (operator, generator) = ("fluxcd.controlplane.io/reconcile", "source.extensions.fluxcd.io/reconcile");
+        let rows = [
+            (object("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", generator, false), true),
+            (object("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", operator, true), false),
+            (object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", operator, false), false),
+            (object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "x", true), true),
+            (object("fluxcd.controlplane.io/v1", "FluxInstance", operator, false), true),
+            (object("fluxcd.controlplane.io/v1", "FluxInstance", "x", true), false),
+            (object("source.toolkit.fluxcd.io/v1", "ExternalArtifact", operator, true), false),
+            (object("apps/v1", "Deployment", operator, true), false),
+        ];
+        for (object, suspended) in rows {
+            assert_eq!(is_suspended(&object), suspended, "{object}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::well_known;
 use crate::format::go_duration;
 use crate::format::yaml;
 use crate::format::yaml::{Location, Positions, YamlError};
+use crate::k8s::names::is_dns_label;
 
 mod path;
 mod rules;
@@ -359,7 +360,7 @@ fn check_namespace(object: &Value, choice: &NamespaceChoice) -> Option<Finding> 
             &path,
             format!("{own} differs from the namespace asked for, {asked}: change one of them"),
         )),
-        (Some(own), _) if !rules::is_dns_label(own) => {
+        (Some(own), _) if !is_dns_label(own) => {
             let expected = "the name of a namespace: lower case letters, digits and - only";
             Some(Finding::value(&path, format!("{} is not {expected}", shown(&Value::from(own)))))
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{BuildError, BuildWarning, WarningReason};
 use crate::api::ComponentImage;
 use crate::distribution::{Component, Distribution, FluxVersion, PLACEHOLDER_REGISTRY, Variant};
+use crate::format::image::{ImageParts, split_image};
 use crate::kustomize::{ImageReplacement, kind, name};
 
 /// Registries besides a variant's own that hold exactly its images: Docker Hub's copy and the AWS marketplace.
@@ -151,19 +152,16 @@ pub(super) fn references(objects: &[Value]) -> Vec<String> {
 /// Splits an image reference into repository, tag and digest, with the defaults of container clients: Docker Hub for a missing
 /// registry, `latest` for a missing tag. `None` for what no client would accept.
 fn parse_reference(image: &str) -> Option<(String, String, Option<String>)> {
-    let (rest, digest) = match image.split_once('@') {
-        Some((rest, digest)) => {
+    let ImageParts { repository: path, tag, digest } = split_image(image);
+    let digest = match digest {
+        Some(digest) => {
             let hex = digest.strip_prefix("sha256:")?;
             let well_formed = hex.len() == 64 && hex.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
-            (rest, Some(well_formed.then(|| digest.to_string())?))
+            Some(well_formed.then(|| digest.to_string())?)
         }
-        None => (image, None),
+        None => None,
     };
-    let colon = rest.rfind(':').filter(|colon| rest.rfind('/').is_none_or(|slash| *colon > slash));
-    let (path, tag) = match colon {
-        Some(colon) => (rest.get(..colon)?, rest.get(colon + 1..)?),
-        None => (rest, "latest"),
-    };
+    let tag = tag.unwrap_or("latest");
     let tag_ok = !tag.is_empty()
         && tag.len() <= 128
         && tag.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))

@@ -7,6 +7,7 @@ use super::version::at_least;
 use crate::api::{ClusterSpec, FluxInstance, ShardingSpec, StorageSpec, SyncSpec, well_known};
 use crate::distribution::{Component, FLUX_NAMESPACE};
 use crate::format::go_duration;
+use crate::k8s::names::{MAX_LABEL, is_dns_label, is_label_key};
 
 /// What components default to.
 const DEFAULT_COMPONENTS: [Component; 4] = [
@@ -17,8 +18,6 @@ const DEFAULT_COMPONENTS: [Component; 4] = [
 ];
 /// The service account of tenants that configure none.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
-/// A label value and a Service name are this long at most (Kubernetes API conventions).
-const DNS_LABEL_LENGTH: usize = 63;
 
 /// Sizing profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,38 +304,18 @@ fn sharding(
 /// and `1` are ordinary names.
 fn check_shard_name(name: &str, longest: Option<Component>) -> Result<(), BuildError> {
     let fail = |problem: String| Err(BuildError::ShardName { name: name.to_string(), problem });
-    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    if name.is_empty()
-        || name.len() > DNS_LABEL_LENGTH
-        || !name.chars().all(|c| alphanumeric(c) || c == '-')
-        || !name.starts_with(alphanumeric)
-        || !name.ends_with(alphanumeric)
-    {
+    if !is_dns_label(name) {
         return fail(
             "is not a DNS label: use lower-case letters, digits and '-', beginning and ending with a letter or digit"
                 .to_string(),
         );
     }
     if let Some(component) = longest
-        && component.as_str().len() + 1 + name.len() > DNS_LABEL_LENGTH
+        && component.as_str().len() + 1 + name.len() > MAX_LABEL
     {
-        return fail(format!("is too long: {component}-{name} is more than {DNS_LABEL_LENGTH} characters"));
+        return fail(format!("is too long: {component}-{name} is more than {MAX_LABEL} characters"));
     }
     Ok(())
-}
-
-fn is_label_key(key: &str) -> bool {
-    let part = |text: &str, extra: &str, length: usize| {
-        !text.is_empty()
-            && text.len() <= length
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
-            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-    };
-    match key.split_once('/') {
-        Some((prefix, name)) => part(prefix, "-.", 253) && part(name, "-_.", DNS_LABEL_LENGTH),
-        None => part(key, "-_.", DNS_LABEL_LENGTH),
-    }
 }
 
 fn sync_settings(sync: &SyncSpec, namespace: &str, version: &Version) -> Result<Sync, BuildError> {

@@ -10,6 +10,7 @@ use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use super::{inventory, object};
 use crate::api::kinds::{DEPLOYMENT, POD};
+use crate::format::image::{ImageParts, split_image};
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -185,7 +186,7 @@ pub fn rows(
 
 fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
     let container = object::items(deployment, "/spec/template/spec/containers").first().unwrap_or(&Value::Null);
-    let (repository, tag, digest) = split_image(object::text(container, "/image"));
+    let ImageParts { repository, tag, digest } = split_image(object::text(container, "/image"));
     let health = kstatus::compute(deployment);
     let restarts = pods(snapshot, deployment)
         .into_iter()
@@ -202,7 +203,7 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         namespace: object::namespace(deployment).unwrap_or_default().into(),
         name: object::name(deployment).into(),
         repository: repository.into(),
-        tag: tag.into(),
+        tag: tag.unwrap_or_default().into(),
         digest: digest.map(Into::into),
         ready_pods: object::number(deployment, "/status/readyReplicas").unwrap_or(0),
         desired_pods: object::number(deployment, "/spec/replicas").unwrap_or(1),
@@ -227,15 +228,6 @@ fn amounts(container: &Value, pointer: &str) -> Option<String> {
     let amounts = container.pointer(pointer)?;
     let amount = |key: &str| amounts.get(key).and_then(Value::as_str).unwrap_or("-");
     Some(format!("{}/{}", amount("cpu"), amount("memory")))
-}
-
-/// Splits `host:port/path/name:tag@digest`; the tag is empty when there is none.
-pub fn split_image(image: &str) -> (&str, &str, Option<&str>) {
-    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
-    match name.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => (repository, tag, digest),
-        _ => (name, "", digest),
-    }
 }
 
 #[cfg(test)]
@@ -279,11 +271,5 @@ mod tests {
         let rows = rows(&dump(), Some("flux-system"), &[&instance], |_| None);
         assert_eq!(rows[0].status, Status::NotFound);
         assert_eq!(rows.len(), 2);
-    }
-
-    #[test]
-    fn images_are_split_at_tag_and_digest() {
-        assert_eq!(split_image("a:5000/b/c:v1@sha256:x"), ("a:5000/b/c", "v1", Some("sha256:x")));
-        assert_eq!(split_image("a:5000/b"), ("a:5000/b", "", None));
     }
 }

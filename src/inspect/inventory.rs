@@ -9,10 +9,10 @@ use super::listing::{Cell, Column, Row};
 use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::well_known;
-use crate::k8s::ObjectId;
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
+use crate::k8s::{ObjectId, Quantity};
 
 /// How a live object compares with what was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -291,30 +291,11 @@ fn same_scalar(wanted: &Value, live: &Value) -> bool {
         _ => None,
     };
     match (plain(wanted), plain(live)) {
-        (Some(a), Some(b)) => a == b || quantity(&a).zip(quantity(&b)).is_some_and(|(a, b)| a == b),
+        (Some(a), Some(b)) => a == b || Quantity::parse(&a).is_some_and(|a| Some(a) == Quantity::parse(&b)),
         // `false`, `""` and `0` are left out by the API server where they are the zero value.
         (Some(a), None) if live.is_null() => matches!(a.as_str(), "" | "false" | "0"),
         _ => false,
     }
-}
-
-/// A Kubernetes quantity in thousandths (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>).
-fn quantity(text: &str) -> Option<i128> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let factor: i128 = match unit {
-        "m" => 1,
-        "" => 1000,
-        "k" => 1_000_000,
-        "M" => 1_000_000_000,
-        "G" => 1_000_000_000_000,
-        "Ki" => 1000 << 10,
-        "Mi" => 1000 << 20,
-        "Gi" => 1000 << 30,
-        "Ti" => 1000 << 40,
-        _ => return None,
-    };
-    digits.parse::<i128>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -358,11 +339,11 @@ mod tests {
 
     #[test]
     fn what_others_add_and_the_server_normalises_is_no_difference() {
-        let wanted = json!({"spec": {"replicas": 1, "containers": [{"name": "m", "cpu": "1000m", "args": ["a"]}], "empty": [], "off": false}});
+        let wanted = json!({"spec": {"replicas": 1, "containers": [{"name": "m", "cpu": "1000m", "memory": "0.5", "args": ["a"]}], "empty": [], "off": false}});
         let live = json!({"spec": {"replicas": 1, "paused": false,
-            "containers": [{"name": "x"}, {"name": "m", "cpu": "1", "args": ["a"], "more": 1}]}, "status": {}});
+            "containers": [{"name": "x"}, {"name": "m", "cpu": "1", "memory": "500m", "args": ["a"], "more": 1}]}, "status": {}});
         assert!(differences(&wanted, &live).is_empty());
-        let other = json!({"spec": {"replicas": 3, "containers": [{"name": "m", "cpu": "1", "args": ["a", "b"]}]}});
+        let other = json!({"spec": {"replicas": 3, "containers": [{"name": "m", "cpu": "1", "memory": "500m", "args": ["a", "b"]}]}});
         assert_eq!(differences(&wanted, &other), [".spec.replicas", ".spec.containers[m].args"]);
     }
 }

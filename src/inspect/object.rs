@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+pub use crate::api::kinds::is_suspended;
 use crate::api::well_known;
 
 /// The text at a JSON pointer, or empty.
@@ -98,14 +99,6 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
     items(object, "/status/conditions").iter().find(|c| text(c, "/type") == kind).map(Condition)
 }
 
-/// Whether reconciling is switched off: the operator's label or annotation says `disabled`, or `spec.suspend` is set.
-pub fn is_suspended(object: &Value) -> bool {
-    let disabled = |value: Option<&str>| value.is_some_and(|v| v.eq_ignore_ascii_case(well_known::DISABLED));
-    disabled(annotation(object, well_known::RECONCILE_ANNOTATION))
-        || disabled(label(object, well_known::RECONCILE_ANNOTATION))
-        || object.pointer("/spec/suspend").and_then(Value::as_bool).unwrap_or(false)
-}
-
 /// Whether the object's `status.conditions` speak of the generation that is stored.
 pub fn is_observed(object: &Value) -> bool {
     let generation = number(object, "/metadata/generation");
@@ -137,10 +130,12 @@ mod tests {
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         assert_eq!(ready_word(&ready), "True");
         assert_eq!(ready_word(&json!({})), "Unknown");
-        let disabled = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "Disabled"}},
+        let disabled = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "Disabled"}},
             "status": ready["status"]});
         assert_eq!(ready_word(&disabled), "Suspended");
-        assert_eq!(ready_word(&json!({"spec": {"suspend": true}})), "Suspended");
+        let suspended =
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "spec": {"suspend": true}});
+        assert_eq!(ready_word(&suspended), "Suspended");
     }
 
     #[test]

@@ -75,9 +75,9 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// Adds one object to the counts of its kind.
-pub fn count(row: &mut StatsRow, object: &FluxObject) {
+pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
-    if object.is_suspended() {
+    if object.is_suspended(kind) {
         row.suspended += 1;
         return;
     }
@@ -111,7 +111,7 @@ pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<Sta
                 return None;
             }
             for object in objects {
-                count(&mut row, &FluxObject::of(object));
+                count(&mut row, kind, &FluxObject::of(object));
             }
             Some(row)
         })

@@ -28,15 +28,17 @@ pub struct Metadata {
     pub namespace: String,
     pub creation_timestamp: Option<Timestamp>,
     pub labels: Option<BTreeMap<String, String>>,
-    pub annotations: Option<Switch>,
+    pub annotations: Option<Switches>,
 }
 
-/// The one annotation that says something about reconciling.
+/// The annotations that can switch reconciling off; which one counts is a matter of the kind.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Switch {
+pub struct Switches {
     #[serde(rename = "fluxcd.controlplane.io/reconcile")]
-    pub reconcile: Option<String>,
+    pub operator: Option<String>,
+    #[serde(rename = "source.extensions.fluxcd.io/reconcile")]
+    pub generator: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -155,11 +157,16 @@ impl FluxObject {
         self.status.conditions.iter().flatten().find(|c| c.kind == kind)
     }
 
-    pub fn is_suspended(&self) -> bool {
-        let disabled = |text: Option<&String>| text.is_some_and(|v| v.eq_ignore_ascii_case(well_known::DISABLED));
-        self.spec.suspend
-            || disabled(self.metadata.annotations.as_ref().and_then(|a| a.reconcile.as_ref()))
-            || disabled(self.metadata.labels.as_ref().and_then(|l| l.get(well_known::RECONCILE_ANNOTATION)))
+    /// Whether the object is told to stop reconciling, as the controller of its kind reads it.
+    pub fn is_suspended(&self, kind: &FluxKind) -> bool {
+        let annotation = |key: &str| {
+            let switches = self.metadata.annotations.as_ref()?;
+            match key {
+                well_known::RECONCILE_ANNOTATION => switches.operator.as_deref(),
+                _ => switches.generator.as_deref(),
+            }
+        };
+        kind.suspension.is_set_by(annotation, Some(self.spec.suspend))
     }
 
     /// The revision this object stands at: of its artifact, of what it applied, of its release or of its image.
@@ -229,8 +236,8 @@ impl ResourceRow {
     pub fn new(kind: &'static FluxKind, object: FluxObject) -> Self {
         let ready = object.condition(well_known::condition::READY).cloned();
         // A Provider or Alert has no status at all: it is a configuration, not something that becomes ready.
-        let has_status = kind.reconcilable || object.status.conditions.is_some();
-        let (status, message) = match (&ready, object.is_suspended()) {
+        let has_status = kind.has_status || object.status.conditions.is_some();
+        let (status, message) = match (&ready, object.is_suspended(kind)) {
             (Some(ready), true) => ("Suspended".to_owned(), ready.message.clone()),
             (None, true) => ("Suspended".to_owned(), String::new()),
             (Some(ready), false) => (ready.status.clone(), ready.message.clone()),

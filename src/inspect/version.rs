@@ -5,11 +5,11 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::components::split_image;
 use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{CRD, DEPLOYMENT};
 use crate::api::well_known;
+use crate::format::image::split_image;
 use crate::format::version_range::{VersionRange, parse_version_lenient};
 
 /// Versions of everything involved; what is not known is absent.
@@ -58,7 +58,8 @@ pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let operators = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
     let operator = operators.first()?;
-    let (_, tag, _) = split_image(object::text(operator, "/spec/template/spec/containers/0/image"));
+    let image = split_image(object::text(operator, "/spec/template/spec/containers/0/image"));
+    let tag = image.tag.unwrap_or_default();
     let version = object::label(operator, well_known::VERSION_LABEL).unwrap_or(tag);
     Some(version.to_owned()).filter(|v| !v.is_empty())
 }

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use super::names::{is_label_key, is_label_value};
+
 /// Requirements that all have to hold; an empty selector selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector(Vec<Requirement>);
@@ -37,8 +39,18 @@ pub struct LabelSelectorError {
 impl LabelSelector {
     /// Whether the labels (or annotations) satisfy every requirement; `None` stands for no labels at all.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
+        self.matches_by(|key| labels?.get(key)?.as_str())
+    }
+
+    /// Whether the labels of an object satisfy every requirement.
+    pub fn matches_object(&self, object: &Value) -> bool {
+        self.matches(object.pointer("/metadata/labels").and_then(Value::as_object))
+    }
+
+    /// The same for labels that are looked up by key.
+    pub fn matches_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| {
-            let value = labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str);
+            let value = label(&requirement.key);
             match &requirement.operator {
                 Operator::Exists => value.is_some(),
                 Operator::DoesNotExist => value.is_none(),
@@ -135,16 +147,7 @@ impl<'a> Parser<'a> {
 
     fn key(&mut self) -> Result<String, String> {
         let key = self.word();
-        let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
-        let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
-        if !edges
-            || name.len() > 63
-            || !key.chars().all(|c| legal(c) || c == '/')
-            || key.matches('/').count() > 1
-            || key.starts_with('/')
-        {
+        if !is_label_key(key) {
             return Err(format!(
                 "\"{key}\" is not a label key ([prefix/]name of letters, digits, '-', '_' and '.', at most 63 long)"
             ));
@@ -154,11 +157,7 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self) -> Result<String, String> {
         let value = self.word();
-        let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let edges = value.is_empty()
-            || (value.starts_with(|c: char| c.is_ascii_alphanumeric())
-                && value.ends_with(|c: char| c.is_ascii_alphanumeric()));
-        if !edges || value.len() > 63 || !value.chars().all(legal) {
+        if !is_label_value(value) {
             return Err(format!(
                 "\"{value}\" is not a label value (letters, digits, '-', '_' and '.', at most 63 long)"
             ));

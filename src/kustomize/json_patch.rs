@@ -75,8 +75,9 @@ impl JsonPatch {
     /// # Errors
     /// An operation does not apply; the document is then half changed and must be dropped.
     pub fn apply(&self, document: &mut Value) -> Result<(), JsonPatchError> {
+        let mut left = MAX_COPIED;
         for (index, operation) in self.operations.iter().enumerate() {
-            operation.apply(document).map_err(|(path, problem)| JsonPatchError::DoesNotApply {
+            operation.apply(document, &mut left).map_err(|(path, problem)| JsonPatchError::DoesNotApply {
                 operation: index + 1,
                 op: operation.name(),
                 path: path.text.clone(),
@@ -136,6 +137,20 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
     })
 }
 
+/// Bytes that the copies of one patch may add to an object, roughly: several times what an API server stores (etcd takes
+/// requests of 1.5 MiB). Each copy of a value into itself doubles it, so thirty lines could ask for gigabytes.
+const MAX_COPIED: usize = 8 << 20;
+
+/// About the bytes a value takes when it is written.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => 2 + members.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum::<usize>(),
+    }
+}
+
 type Applied = Result<(), (Pointer, String)>;
 
 impl Operation {
@@ -174,7 +189,8 @@ impl Operation {
         }
     }
 
-    fn apply(&self, document: &mut Value) -> Applied {
+    /// `left` is what may still be copied.
+    fn apply(&self, document: &mut Value, left: &mut usize) -> Applied {
         match self {
             Operation::Add { path, value } => add(document, path, value.clone()),
             Operation::Remove { path } => remove(document, path).map(drop),
@@ -198,7 +214,11 @@ impl Operation {
                 add(document, path, value)
             }
             Operation::Copy { from, path } => {
-                let value = get(document, from)?.cloned().ok_or_else(|| no_member(from))?;
+                let value = get(document, from)?.ok_or_else(|| no_member(from))?;
+                *left = left.checked_sub(weight(value)).ok_or_else(|| {
+                    (path.clone(), "the copies make the object larger than an API server stores".to_string())
+                })?;
+                let value = value.clone();
                 add(document, path, value)
             }
             Operation::Test { path, value } => {
@@ -527,5 +547,16 @@ mod tests {
         let error =
             patch(json!([{"op": "test", "path": "/token", "value": "x"}]), json!({"token": "hunter2"})).unwrap_err();
         assert!(!error.contains("hunter2"));
+    }
+
+    #[test]
+    fn copies_that_double_an_object_again_and_again_are_refused() {
+        let mut document = json!({"a": {"text": "0123456789"}});
+        let copy = |n: usize| json!({"op": "copy", "from": "/a", "path": format!("/a/x{n}")});
+        let copies: Vec<Value> = (0..60).map(copy).collect();
+        let error = JsonPatch::from_operations(&copies).unwrap().apply(&mut document).unwrap_err();
+        assert!(error.to_string().contains("larger than an API server stores"), "{error}");
+        let few = JsonPatch::from_operations(&copies[..5]).unwrap();
+        assert_eq!(few.apply(&mut json!({"a": {"text": "0123456789"}})), Ok(()));
     }
 }

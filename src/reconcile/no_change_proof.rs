@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::fields;
 use super::takeover;
+use crate::k8s::{Quantity, is_quantity_field};
 
 /// Reports whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
@@ -81,7 +82,12 @@ impl Proof {
         parent: Option<&str>,
     ) -> bool {
         if set.keys().all(|member| member == ".") {
-            return self.same(desired, live, key, parent);
+            return match live {
+                Some(live) => self.same(desired, live, key, parent),
+                // The one empty value that typed kinds leave out whatever the field: a list. Others have a meaning where
+                // the field is a pointer (`{}` selects everything, `0` evicts at once), which only the server knows.
+                None => !self.custom && desired.as_array().is_some_and(Vec::is_empty),
+            };
         }
         match (desired, live) {
             (Value::Object(wanted), Some(Value::Object(found))) => self.map(wanted, Some(found), set, Some(key)),
@@ -104,7 +110,7 @@ impl Proof {
                 }
                 // An item that is owned as one piece, such as the reference to an image pull secret.
                 if below.as_object().is_some_and(|below| below.keys().all(|member| member == ".")) {
-                    return self.same(wanted, Some(found), key, None);
+                    return self.same(wanted, found, key, None);
                 }
                 let (Some(wanted), Some(found), Some(below)) =
                     (wanted.as_object(), found.as_object(), below.as_object())
@@ -117,12 +123,8 @@ impl Proof {
             })
     }
 
-    /// A value that is owned as one piece.
-    fn same(&self, desired: &Value, live: Option<&Value>, key: &str, parent: Option<&str>) -> bool {
-        let Some(live) = live else {
-            // Typed kinds leave out empty values; a custom resource keeps them.
-            return !self.custom && is_empty(desired);
-        };
+    /// A value that is owned as one piece. Nothing in it that the manifest has may be missing, be it ever so empty.
+    fn same(&self, desired: &Value, live: &Value, key: &str, parent: Option<&str>) -> bool {
         if desired == live {
             return true;
         }
@@ -131,28 +133,21 @@ impl Proof {
         }
         match (desired, live) {
             (Value::Object(wanted), Value::Object(found)) => {
-                wanted.iter().all(|(name, value)| self.same(value, found.get(name), name, Some(key)))
+                let is_there = |name: &String, value: &Value| {
+                    found.get(name).is_some_and(|found| self.same(value, found, name, Some(key)))
+                };
+                wanted.iter().all(|(name, value)| is_there(name, value))
                     && found.iter().all(|(name, value)| wanted.contains_key(name) || is_default(key, name, value))
             }
             (Value::Array(wanted), Value::Array(found)) => {
                 wanted.len() == found.len()
-                    && wanted.iter().zip(found).all(|(wanted, found)| self.same(wanted, Some(found), key, parent))
+                    && wanted.iter().zip(found).all(|(wanted, found)| self.same(wanted, found, key, parent))
             }
             (wanted, found) => {
-                is_quantity(key, parent) && quantity(wanted).is_some() && quantity(wanted) == quantity(found)
+                is_quantity_field(key, parent)
+                    && Quantity::of(wanted).is_some_and(|wanted| Some(wanted) == Quantity::of(found))
             }
         }
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
     }
 }
 
@@ -165,48 +160,6 @@ fn is_default(parent: &str, key: &str, value: &Value) -> bool {
         ("ports", "protocol") => value == "TCP",
         _ => false,
     }
-}
-
-/// Reports whether a field holds a `resource.Quantity`, which the server rewrites to its shortest form.
-fn is_quantity(key: &str, parent: Option<&str>) -> bool {
-    matches!(parent, Some("limits" | "requests" | "hard" | "capacity")) || matches!(key, "sizeLimit" | "divisor")
-}
-
-/// Returns a quantity as a number of thousandths, or `None` for what is not one or does not fit.
-fn quantity(value: &Value) -> Option<i128> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
-    };
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits);
-    let thousandths = |factor: i128| Some(factor * 1000);
-    let factor = match suffix {
-        "m" => Some(1),
-        "" => thousandths(1),
-        "k" => thousandths(1000),
-        "M" => thousandths(1_000_000),
-        "G" => thousandths(1_000_000_000),
-        "T" => thousandths(1_000_000_000_000),
-        "Ki" => thousandths(1 << 10),
-        "Mi" => thousandths(1 << 20),
-        "Gi" => thousandths(1 << 30),
-        "Ti" => thousandths(1 << 40),
-        _ => None,
-    }?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut total = whole.checked_mul(factor)?;
-    if !fraction.is_empty() {
-        let scale = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let part = fraction.parse::<i128>().ok()?.checked_mul(factor)?;
-        if part % scale != 0 {
-            return None;
-        }
-        total = total.checked_add(part / scale)?;
-    }
-    Some(total)
 }
 
 #[cfg(test)]
@@ -323,11 +276,36 @@ mod tests {
     }
 
     #[test]
-    fn quantities_compare_by_value_and_only_where_they_are_quantities() {
-        assert_eq!(quantity(&json!("1000m")), quantity(&json!(1)));
-        assert_eq!(quantity(&json!("1Gi")), quantity(&json!("1024Mi")));
-        assert_eq!(quantity(&json!("0.5")), quantity(&json!("500m")));
-        assert_eq!(quantity(&json!("abc")), None);
+    fn an_empty_member_inside_a_value_that_is_owned_as_one_piece_is_a_change() {
+        let manifest = |peer: Value| {
+            json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"},
+                "spec": {"podSelector": {}, "ingress": [{"from": [peer]}], "egress": []}})
+        };
+        let mut live = manifest(json!({"podSelector": {}}));
+        live["spec"].as_object_mut().unwrap().remove("egress");
+        live["metadata"]["managedFields"] = json!([{"manager": "flux-operator", "operation": "Apply",
+            "apiVersion": "networking.k8s.io/v1",
+            "fieldsV1": {"f:spec": {"f:podSelector": {}, "f:ingress": {}, "f:egress": {}}}}]);
+        // An empty list is left out by every typed kind.
+        assert!(holds(&manifest(json!({"podSelector": {}})), &live, &[]));
+        // Without the second member: pods of this namespace; with it: pods of all namespaces.
+        assert!(!holds(&manifest(json!({"podSelector": {}, "namespaceSelector": {}})), &live, &[]));
+
+        let toleration = |more: Value| {
+            let mut toleration = json!({"key": "k", "operator": "Exists", "effect": "NoExecute"});
+            toleration.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+                "spec": {"template": {"spec": {"tolerations": [toleration]}}}})
+        };
+        let mut live = toleration(json!({}));
+        live["metadata"]["managedFields"] = json!([{"manager": "flux-operator", "operation": "Apply", "apiVersion": "apps/v1",
+            "fieldsV1": {"f:spec": {"f:template": {"f:spec": {"f:tolerations": {}}}}}}]);
+        assert!(holds(&toleration(json!({})), &live, &[]));
+        assert!(!holds(&toleration(json!({"tolerationSeconds": 0})), &live, &[]));
+    }
+
+    #[test]
+    fn quantities_compare_by_value_only_where_they_are_quantities() {
         let mut object = live();
         object["metadata"]["labels"]["app"] = json!("1000m");
         let mut manifest = desired();

@@ -5,7 +5,7 @@ use std::fmt;
 use kube::core::DynamicObject;
 use serde_json::Value;
 
-use super::Switch;
+use crate::api::kinds::Suspension;
 use crate::api::well_known::{REQUESTED_AT_ANNOTATION, condition as kind_of_condition, reason};
 
 /// One condition of a status, as written there.
@@ -109,14 +109,21 @@ pub fn telling_condition(object: &DynamicObject) -> Option<ConditionView> {
     holds(STALLED).or_else(|| holds(RECONCILING)).or(ready)
 }
 
+/// Whether an object is told to stop reconciling.
+pub fn is_suspended(object: &DynamicObject, suspension: Suspension) -> bool {
+    let annotations = object.metadata.annotations.as_ref();
+    let suspend = object.data.pointer("/spec/suspend").and_then(Value::as_bool);
+    suspension.is_set_by(|key| annotations?.get(key).map(String::as_str), suspend)
+}
+
 /// Judges an object against a request (`None`: only "is it ready").
 ///
 /// A request that someone else overwrote with a newer one is over with that newer one.
-pub fn assess(object: &DynamicObject, switch: Switch, request: Option<&str>) -> Readiness {
+pub fn assess(object: &DynamicObject, suspension: Suspension, request: Option<&str>) -> Readiness {
     if object.metadata.deletion_timestamp.is_some() {
         return Readiness::Deleting;
     }
-    if switch.is_off(object) {
+    if is_suspended(object, suspension) {
         return Readiness::Suspended;
     }
     if request.is_some_and(|token| !is_handled(object, token)) {
@@ -177,7 +184,7 @@ mod tests {
     }
 
     fn judge(object: &DynamicObject, request: Option<&str>) -> Readiness {
-        assess(object, Switch::SpecField, request)
+        assess(object, Suspension::Field, request)
     }
 
     #[test]

@@ -12,8 +12,8 @@ use kube::runtime::utils::{Backoff, WatchStreamExt};
 use kube::runtime::watcher;
 use tokio::time::{Instant, timeout_at};
 
-use super::Switch;
 use super::readiness::{ConditionView, Pending, Readiness, assess, telling_condition};
+use crate::api::kinds::Suspension;
 
 /// One object to wait for.
 pub struct Wait {
@@ -25,7 +25,7 @@ pub struct Wait {
     pub name: String,
     /// The object that is meant, when it is known: another one of the same name is not it.
     pub uid: Option<String>,
-    pub switch: Switch,
+    pub suspension: Suspension,
     /// When the wait gives up.
     pub deadline: Instant,
     /// Whether nothing is there yet is an answer.
@@ -136,7 +136,7 @@ impl Wait {
                 return Some(Err(WaitError::Deleted));
             }
             uid = seen;
-            match assess(object, self.switch, request) {
+            match assess(object, self.suspension, request) {
                 Readiness::Ready { message } => Some(Ok(message)),
                 Readiness::Failed { reason, message } => Some(Err(WaitError::Failed { reason, message })),
                 Readiness::Suspended => Some(Err(WaitError::Suspended)),
@@ -387,7 +387,7 @@ mod tests {
             kind: "GitRepository".into(),
             name: "ok".into(),
             uid: None,
-            switch: Switch::SpecField,
+            suspension: Suspension::Field,
             deadline: Instant::now() + Duration::from_secs(60),
             absent,
         }

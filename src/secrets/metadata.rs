@@ -3,6 +3,7 @@
 //! Source: <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/> and `labels/#syntax-and-character-set`.
 
 use super::SecretError;
+use crate::k8s::names::{is_dns_label, is_dns_subdomain, is_label_key, is_label_value};
 
 /// Checks the name of a Secret: a DNS subdomain of at most 253 characters.
 pub fn check_name(name: &str) -> Result<(), SecretError> {
@@ -10,7 +11,7 @@ pub fn check_name(name: &str) -> Result<(), SecretError> {
     if name.is_empty() || name.len() > 253 {
         return wrong("use 1 to 253 characters");
     }
-    if !name.split('.').all(is_dns_label_of_any_length) {
+    if !is_dns_subdomain(name) {
         return wrong("use lower-case letters, digits, `-` and `.`, with a letter or digit at both ends of each part");
     }
     Ok(())
@@ -18,7 +19,7 @@ pub fn check_name(name: &str) -> Result<(), SecretError> {
 
 /// Checks the name of a namespace: a DNS label of at most 63 characters.
 pub fn check_namespace(name: &str) -> Result<(), SecretError> {
-    if name.len() <= 63 && is_dns_label_of_any_length(name) {
+    if is_dns_label(name) {
         return Ok(());
     }
     let problem = "use at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends";
@@ -28,7 +29,7 @@ pub fn check_namespace(name: &str) -> Result<(), SecretError> {
 /// Checks key and value of a label.
 pub fn check_label(key: &str, value: &str) -> Result<(), SecretError> {
     check_key("label", key)?;
-    if value.is_empty() || (value.len() <= 63 && is_qualified(value)) {
+    if is_label_value(value) {
         return Ok(());
     }
     let problem = "a value is at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
@@ -41,30 +42,11 @@ pub fn check_annotation(key: &str) -> Result<(), SecretError> {
 }
 
 fn check_key(what: &str, key: &str) -> Result<(), SecretError> {
-    if is_key(key) {
+    if is_label_key(key) {
         return Ok(());
     }
     let problem = "a key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`";
     Err(SecretError::invalid(format!("{what} `{key}`"), problem))
-}
-
-fn is_key(key: &str) -> bool {
-    let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    let prefix_ok =
-        prefix.is_none_or(|p| !p.is_empty() && p.len() <= 253 && p.split('.').all(is_dns_label_of_any_length));
-    prefix_ok && name.len() <= 63 && is_qualified(name)
-}
-
-fn is_dns_label_of_any_length(text: &str) -> bool {
-    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
-}
-
-fn is_qualified(text: &str) -> bool {
-    let alphanumeric = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    alphanumeric(text.chars().next())
-        && alphanumeric(text.chars().last())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 /// Takes apart `k=v` or `k=v,k=v`: labels, whose values hold no comma.
@@ -90,7 +72,7 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, SecretError> {
 pub fn parse_text_pairs(text: &str) -> Result<Vec<(String, String)>, SecretError> {
     let mut pairs: Vec<(String, String)> = vec![];
     for part in text.split(',') {
-        let starts_pair = part.split_once('=').is_some_and(|(key, _)| is_key(key));
+        let starts_pair = part.split_once('=').is_some_and(|(key, _)| is_label_key(key));
         match pairs.last_mut() {
             Some((_, value)) if !starts_pair => {
                 value.push(',');

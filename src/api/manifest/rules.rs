@@ -13,12 +13,10 @@ use super::{Finding, list, shown};
 use crate::api::flux_instance::{COMPONENTS, DEFAULT_COMPONENTS};
 use crate::api::well_known;
 use crate::format::version_range::VersionRange;
+use crate::k8s::names::{MAX_LABEL, is_dns_label, is_dns_subdomain, is_label_key, is_label_value};
 
 /// Keys that decide what belongs to the instance and what is pruned.
 const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNER_NAMESPACE_LABEL, well_known::PRUNE];
-
-/// Longest name of a label value, of a DNS label, and so of the pod label `app` that carries a shard's name.
-const MAX_LABEL: usize = 63;
 
 /// Checks one text and returns what it should be, when it is not.
 type TextCheck = fn(&str) -> Option<String>;
@@ -83,25 +81,6 @@ fn matches(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
-pub(super) fn is_dns_label(text: &str) -> bool {
-    static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| regex("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"));
-    text.len() <= MAX_LABEL && matches(&LABEL, text)
-}
-
-fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(|part| !part.is_empty() && is_dns_label(part))
-}
-
-fn is_label_value(text: &str) -> bool {
-    static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| regex("^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"));
-    text.len() <= MAX_LABEL && matches(&VALUE, text)
-}
-
-fn is_qualified_name(text: &str) -> bool {
-    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
-    !name.is_empty() && is_label_value(name) && prefix.is_none_or(is_dns_subdomain)
-}
-
 fn version(text: &str) -> Option<String> {
     let error = text.parse::<VersionRange>().err()?;
     let part = error.part.filter(|part| part != text).map(|part| format!(" ({part:?} is the problem)"));
@@ -137,7 +116,7 @@ fn domain(text: &str) -> Option<String> {
 }
 
 fn label_key(text: &str) -> Option<String> {
-    (!is_qualified_name(text)).then(|| "the key of a label, such as sharding.fluxcd.io/key".into())
+    (!is_label_key(text)).then(|| "the key of a label, such as sharding.fluxcd.io/key".into())
 }
 
 /// Format: <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>.
@@ -186,7 +165,7 @@ fn common_metadata(object: &Value, findings: &mut Vec<Finding>) {
             if RESERVED_KEYS.contains(&key.as_str()) {
                 let message = "this key is reserved: it decides what belongs to the instance and what is pruned";
                 findings.push(Finding::key(&path, message.into()));
-            } else if !is_qualified_name(key) {
+            } else if !is_label_key(key) {
                 findings.push(Finding::key(&path, "not a valid key: [DNS domain/]letters, digits, -, _ and .".into()));
             } else if is_label && value.as_str().is_some_and(|value| !is_label_value(value)) {
                 let expected = "the value of a label: at most 63 letters, digits, -, _ and .";
@@ -209,6 +188,7 @@ fn shards(object: &Value, findings: &mut Vec<Finding>) {
     let path = FieldPath::of("spec.sharding.shards");
     repeated(object, "spec.sharding.shards", findings);
     let longest = sharded_components(object).map(str::len).max().unwrap_or_default();
+    // The pod label `app` carries the name of the component and of the shard.
     let limit = MAX_LABEL - longest - 1;
     for (index, shard) in texts(object, &path.pointer()) {
         let path = path.item(index);
@@ -280,19 +260,6 @@ fn sync_provider(object: &Value, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_follow_dns() {
-        for good in ["a", "a-1", "0", "shard1", &"x".repeat(63)] {
-            assert!(is_dns_label(good), "{good}");
-        }
-        for bad in ["", "-a", "a-", "A", "a.b", "a_b", "ä", &"x".repeat(64)] {
-            assert!(!is_dns_label(bad), "{bad}");
-        }
-        assert!(is_dns_subdomain("a.b-c.d") && !is_dns_subdomain("a..b") && !is_dns_subdomain("a."));
-        assert!(is_qualified_name("a.b/C_d") && is_qualified_name("x") && !is_qualified_name("/x"));
-        assert!(!is_qualified_name("a/b/c") && !is_qualified_name("a/"));
-    }
 
     #[test]
     fn sizes_are_positive_quantities() {

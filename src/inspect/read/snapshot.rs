@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::api::kinds::ResourceType;
 use crate::inspect::object;
-use crate::inspect::selector::Selector;
 use crate::k8s::ObjectId;
+use crate::k8s::label_selector::LabelSelector;
 
 /// One thing a view would like to know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -312,9 +312,10 @@ impl Snapshot {
                 selector: Some(selector.into()),
             });
         }
-        // The selectors of this crate are constants; a broken one would select nothing and fail its test.
-        let selector = Selector::parse(selector).unwrap_or_else(|_| Selector::nothing());
-        self.loaded(resource, namespace).filter(|o| selector.matches(o)).collect()
+        // The selectors of this crate are made of constants and names; a broken one selects nothing and fails its test.
+        let selector: Option<LabelSelector> = selector.parse().ok();
+        let is_selected = |object: &&Value| selector.as_ref().is_some_and(|selector| selector.matches_object(object));
+        self.loaded(resource, namespace).filter(is_selected).collect()
     }
 
     /// What is here already of a kind, without asking for more.
