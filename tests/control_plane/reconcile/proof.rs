@@ -9,7 +9,10 @@ use crate::reconcile::world::*;
 use crate::support::{ClusterTest, Options, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![the_short_cut_never_hides_a_change_that_a_dry_run_would_make]
+    cluster_tests![
+        the_short_cut_never_hides_a_change_that_a_dry_run_would_make,
+        a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_run,
+    ]
 }
 
 /// A fixed sequence of numbers, so that a failure can be repeated.
@@ -170,4 +173,327 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         edits > 200 && changed > 100 && proved > 20,
         "{edits} edits, {changed} to correct, {proved} proved unchanged"
     );
+}
+
+/// A manifest and the edits that may be made to it: what stands at a JSON pointer then; `None` removes it.
+struct Manifest {
+    base: Value,
+    edits: Vec<(&'static str, Option<Value>)>,
+}
+
+impl Manifest {
+    /// The manifest with the chosen edits, in order. An edit whose place is not there does nothing.
+    fn with(&self, chosen: &[bool]) -> Value {
+        let mut object = self.base.clone();
+        for ((pointer, value), _) in self.edits.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
+            let (parent, last) = pointer.rsplit_once('/').unwrap();
+            let last = last.replace("~1", "/");
+            match (object.pointer_mut(parent), value) {
+                (Some(Value::Object(members)), Some(value)) => drop(members.insert(last, value.clone())),
+                (Some(Value::Object(members)), None) => drop(members.remove(&last)),
+                (Some(Value::Array(items)), Some(value)) => match items.get_mut(last.parse::<usize>().unwrap()) {
+                    Some(item) => *item = value.clone(),
+                    None => items.push(value.clone()),
+                },
+                _ => {}
+            }
+        }
+        object
+    }
+}
+
+/// Manifests with the edits that are hard to tell from nothing: empty members, zero values, other spellings, defaults.
+fn manifests() -> Vec<Manifest> {
+    let some = |rows: &[(&'static str, Value)]| rows.iter().map(|(at, value)| (*at, Some(value.clone()))).collect();
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "pairs", "namespace": "default", "labels": {"app": "a"}},
+        "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}, "spec": {
+            "containers": [{"name": "manager", "image": "i", "args": ["--a"],
+                "env": [{"name": "NS", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+                    {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
+                "ports": [{"containerPort": 8080, "name": "http"}], "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                "resources": {"limits": {"cpu": "1000m", "memory": "1Gi"}, "requests": {"cpu": "0.5"}}}],
+            "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute"}],
+            "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"topologyKey": "h", "labelSelector": {"matchLabels": {"app": "a"}}}}]}},
+            "volumes": [{"name": "tmp", "emptyDir": {}}]}}}});
+    const TERM: &str = "/spec/template/spec/affinity/podAntiAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/podAffinityTerm";
+    let term = |member: &str| -> &'static str { Box::leak(format!("{TERM}/{member}").into_boxed_str()) };
+    let pod = |member: &str| -> &'static str { Box::leak(format!("/spec/template/spec/{member}").into_boxed_str()) };
+    let mut deployments: Vec<(&'static str, Option<Value>)> = some(&[
+        (term("namespaceSelector"), json!({})),
+        (term("namespaces"), json!([])),
+        (term("labelSelector/matchExpressions"), json!([])),
+        (term("labelSelector"), json!({})),
+        (pod("tolerations/0/tolerationSeconds"), json!(0)),
+        (pod("tolerations/0/value"), json!("")),
+        (pod("tolerations/1"), json!({"operator": "Exists"})),
+        (pod("tolerations"), json!([])),
+        (pod("hostNetwork"), json!(false)),
+        (pod("hostIPC"), json!(true)),
+        (pod("nodeSelector"), json!({})),
+        (pod("securityContext"), json!({})),
+        (pod("securityContext"), json!({"runAsNonRoot": false})),
+        (pod("securityContext"), json!({"runAsUser": 0})),
+        (pod("terminationGracePeriodSeconds"), json!(0)),
+        (pod("automountServiceAccountToken"), json!(false)),
+        (pod("enableServiceLinks"), json!(false)),
+        (pod("serviceAccountName"), json!("")),
+        (pod("hostAliases"), json!([])),
+        (pod("imagePullSecrets"), json!([{}])),
+        (
+            pod("topologySpreadConstraints"),
+            json!([{"maxSkew": 1, "topologyKey": "h", "whenUnsatisfiable": "DoNotSchedule"}]),
+        ),
+        (pod("topologySpreadConstraints/0/labelSelector"), json!({})),
+        (pod("topologySpreadConstraints/0/minDomains"), json!(1)),
+        (pod("containers/0/args"), json!([])),
+        (pod("containers/0/command"), json!([])),
+        (pod("containers/0/envFrom"), json!([])),
+        (pod("containers/0/stdin"), json!(false)),
+        (pod("containers/0/env/0/valueFrom/fieldRef/apiVersion"), json!("v1")),
+        (pod("containers/0/env/1/valueFrom/resourceFieldRef/divisor"), json!("0")),
+        (pod("containers/0/env/1/valueFrom/resourceFieldRef/divisor"), json!("1m")),
+        (pod("containers/0/env/1/valueFrom/resourceFieldRef/containerName"), json!("")),
+        (pod("containers/0/env/2"), json!({"name": "E", "value": ""})),
+        (pod("containers/0/env/2"), json!({"name": "E"})),
+        (pod("containers/0/ports/0/protocol"), json!("TCP")),
+        (pod("containers/0/ports/0/hostPort"), json!(0)),
+        (pod("containers/0/volumeMounts/0/readOnly"), json!(false)),
+        (pod("containers/0/volumeMounts/0/subPath"), json!("")),
+        (pod("containers/0/resources/limits/cpu"), json!("1")),
+        (pod("containers/0/resources/limits/cpu"), json!(1)),
+        (pod("containers/0/resources/limits/memory"), json!("1024Mi")),
+        (pod("containers/0/resources/limits/memory"), json!("1073741824")),
+        (pod("containers/0/resources/limits/memory"), json!("1000Mi")),
+        (pod("containers/0/resources/limits/memory"), json!("1048576k")),
+        (pod("containers/0/resources/requests/cpu"), json!("500m")),
+        (pod("containers/0/resources/requests"), json!({})),
+        (pod("containers/0/securityContext"), json!({"readOnlyRootFilesystem": false})),
+        (pod("containers/0/securityContext"), json!({"capabilities": {"drop": []}})),
+        (pod("containers/0/livenessProbe"), json!({"httpGet": {"path": "/", "port": "http"}})),
+        (pod("containers/0/livenessProbe/initialDelaySeconds"), json!(0)),
+        (pod("containers/0/livenessProbe/terminationGracePeriodSeconds"), json!(1)),
+        (pod("containers/0/lifecycle"), json!({})),
+        (pod("volumes/0/emptyDir/medium"), json!("")),
+        (pod("volumes/0/emptyDir/sizeLimit"), json!("0")),
+        (pod("volumes/0/emptyDir/sizeLimit"), json!("512Mi")),
+        (pod("volumes/0/emptyDir/sizeLimit"), json!("0.5Gi")),
+        ("/spec/replicas", json!(0)),
+        ("/spec/replicas", json!(1)),
+        ("/spec/paused", json!(false)),
+        ("/spec/minReadySeconds", json!(0)),
+        ("/spec/revisionHistoryLimit", json!(0)),
+        ("/spec/strategy", json!({})),
+        ("/spec/strategy", json!({"type": "Recreate"})),
+        ("/spec/template/metadata/annotations", json!({})),
+        ("/metadata/labels/empty", json!("")),
+        ("/metadata/annotations", json!({})),
+        ("/metadata/annotations", json!({"a": ""})),
+    ]);
+    deployments.push((pod("affinity"), None));
+    deployments.push((pod("volumes"), None));
+    let policy = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "pairs", "namespace": "default"},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}});
+    let mut policies: Vec<(&'static str, Option<Value>)> = some(&[
+        ("/spec/ingress/0/from/0/namespaceSelector", json!({})),
+        ("/spec/ingress/0/from/0/podSelector", json!({"matchLabels": {}})),
+        ("/spec/ingress/0/from/0/podSelector/matchExpressions", json!([])),
+        ("/spec/ingress/0/from/1", json!({"namespaceSelector": {}})),
+        ("/spec/ingress/0/from", json!([])),
+        ("/spec/ingress/0/ports", json!([])),
+        ("/spec/ingress/0/ports", json!([{"port": 80}])),
+        ("/spec/ingress/0/ports", json!([{"port": 80, "protocol": "TCP"}])),
+        ("/spec/ingress/0/ports", json!([{}])),
+        ("/spec/ingress/0/ports/0/endPort", json!(80)),
+        ("/spec/ingress/1", json!({})),
+        ("/spec/ingress", json!([])),
+        ("/spec/egress", json!([])),
+        ("/spec/egress", json!([{}])),
+        ("/spec/policyTypes", json!([])),
+        ("/spec/policyTypes", json!(["Ingress", "Egress"])),
+        ("/spec/podSelector", json!({"matchLabels": {}})),
+        ("/spec/podSelector", json!({"matchLabels": {"a": ""}})),
+    ]);
+    policies.push(("/spec/ingress/0/from/0/podSelector", None));
+    policies.push(("/spec/ingress", None));
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "pairs"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
+    let roles = some(&[
+        ("/rules/0/resourceNames", json!([])),
+        ("/rules/0/resourceNames", json!([""])),
+        ("/rules/0/nonResourceURLs", json!([])),
+        ("/rules/0/apiGroups", json!(["", "apps"])),
+        ("/rules/1", json!({"nonResourceURLs": ["/a"], "verbs": ["get"]})),
+        ("/rules", json!([])),
+        ("/aggregationRule", json!({})),
+        ("/aggregationRule", json!({"clusterRoleSelectors": []})),
+        ("/aggregationRule", json!({"clusterRoleSelectors": [{}]})),
+    ]);
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pairs.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Pair", "plural": "pairs"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+                "properties": {"spec": {"type": "object", "properties": {
+                    "flag": {"type": "boolean"}, "text": {"type": "string"}, "number": {"type": "integer"},
+                    "list": {"type": "array", "items": {"type": "string"}}, "map": {"type": "object"},
+                    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}}]}});
+    let field = |path: &str| -> &'static str {
+        let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+        Box::leak(format!("{at}/{path}").into_boxed_str())
+    };
+    let definitions = some(&[
+        (field("properties/flag/default"), json!(false)),
+        (field("properties/flag/nullable"), json!(false)),
+        (field("properties/flag/description"), json!("")),
+        (field("properties/text/default"), json!("")),
+        (field("properties/text/maxLength"), json!(0)),
+        (field("properties/text/minLength"), json!(0)),
+        (field("properties/text/pattern"), json!("")),
+        (field("properties/text/enum"), json!([])),
+        (field("properties/text/enum"), json!([""])),
+        (field("properties/number/minimum"), json!(0)),
+        (field("properties/number/maximum"), json!(0)),
+        (field("properties/number/exclusiveMinimum"), json!(false)),
+        (field("properties/number/multipleOf"), json!(1)),
+        (field("properties/list/maxItems"), json!(0)),
+        (field("properties/list/uniqueItems"), json!(false)),
+        (field("properties/list/default"), json!([])),
+        (field("properties/map/default"), json!({})),
+        (field("properties/map/properties"), json!({})),
+        (field("properties/map/additionalProperties"), json!(true)),
+        (field("properties/free/default"), json!({"a": []})),
+        (field("properties/free/default"), json!({})),
+        (field("required"), json!([])),
+        (field("required"), json!(["text"])),
+        (field("x-kubernetes-validations"), json!([])),
+        (field("x-kubernetes-validations"), json!([{"rule": "true"}])),
+        (field("x-kubernetes-validations/0/message"), json!("")),
+        (field("x-kubernetes-validations/0/optionalOldSelf"), json!(false)),
+        ("/spec/versions/0/deprecated", json!(false)),
+        ("/spec/versions/0/subresources", json!({})),
+        ("/spec/versions/0/subresources", json!({"status": {}})),
+        ("/spec/versions/0/additionalPrinterColumns", json!([])),
+        ("/spec/versions/0/additionalPrinterColumns", json!([{"name": "A", "type": "string", "jsonPath": ".a"}])),
+        ("/spec/versions/0/additionalPrinterColumns/0/priority", json!(0)),
+        ("/spec/versions/0/selectableFields", json!([])),
+        ("/spec/preserveUnknownFields", json!(false)),
+        ("/spec/conversion", json!({"strategy": "None"})),
+        ("/spec/names/shortNames", json!([])),
+        ("/spec/names/categories", json!([])),
+        ("/spec/names/singular", json!("pair")),
+        ("/spec/names/listKind", json!("")),
+    ]);
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pairs", "namespace": "default"},
+        "spec": {"hard": {"pods": "1000", "limits.cpu": "1"}}});
+    let quotas = some(&[
+        ("/spec/hard/pods", json!("1k")),
+        ("/spec/hard/pods", json!(1000)),
+        ("/spec/hard/pods", json!("0")),
+        ("/spec/hard/limits.cpu", json!("1000m")),
+        ("/spec/hard/limits.cpu", json!("1.0")),
+        ("/spec/hard/limits.memory", json!("0.5Gi")),
+        ("/spec/hard/limits.memory", json!("512Mi")),
+        ("/spec/hard/limits.memory", json!("536870912")),
+        ("/spec/scopes", json!([])),
+        ("/spec/scopeSelector", json!({})),
+        ("/spec/scopeSelector", json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]})),
+        ("/spec/scopeSelector/matchExpressions/0/values", json!([])),
+    ]);
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "pairs", "namespace": "default"},
+        "spec": {"selector": {"app": "a"}, "ports": [{"port": 80, "name": "http"}]}});
+    let services = some(&[
+        ("/spec/ports/0/protocol", json!("TCP")),
+        ("/spec/ports/0/targetPort", json!(80)),
+        ("/spec/ports/0/targetPort", json!("http")),
+        ("/spec/ports/0/nodePort", json!(0)),
+        ("/spec/ports/0/appProtocol", json!("")),
+        ("/spec/ports/1", json!({"port": 81, "name": "more"})),
+        ("/spec/sessionAffinity", json!("None")),
+        ("/spec/externalIPs", json!([])),
+        ("/spec/publishNotReadyAddresses", json!(false)),
+        ("/spec/selector", json!({})),
+        ("/spec/internalTrafficPolicy", json!("Cluster")),
+        ("/spec/type", json!("ClusterIP")),
+        ("/spec/type", json!("")),
+        ("/spec/clusterIP", json!("")),
+        ("/spec/ipFamilies", json!([])),
+    ]);
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pairs", "namespace": "default"},
+        "data": {"a": "1"}});
+    let configs = some(&[
+        ("/data/b", json!("")),
+        ("/data", json!({})),
+        ("/binaryData", json!({})),
+        ("/binaryData", json!({"c": ""})),
+        ("/immutable", json!(false)),
+        ("/metadata/labels", json!({})),
+        ("/metadata/labels", json!({"a": ""})),
+    ]);
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pairs", "namespace": "default"},
+        "imagePullSecrets": [{"name": "a"}]});
+    let accounts = some(&[
+        ("/imagePullSecrets", json!([])),
+        ("/imagePullSecrets/0", json!({})),
+        ("/imagePullSecrets/1", json!({"name": "b"})),
+        ("/automountServiceAccountToken", json!(false)),
+        ("/secrets", json!([])),
+    ]);
+    let pairs: Vec<(Value, Vec<(&'static str, Option<Value>)>)> = vec![
+        (deployment, deployments),
+        (policy, policies),
+        (role, roles),
+        (definition, definitions),
+        (quota, quotas),
+        (service, services),
+        (config, configs),
+        (account, accounts),
+    ];
+    pairs.into_iter().map(|(base, edits)| Manifest { base, edits }).collect()
+}
+
+/// What a patch adds or takes away is either seen or no change: after one manifest was applied, whatever other manifest is
+/// called unchanged, a forced dry run of it changes nothing.
+async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_run(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let manifests = manifests();
+    let mut dice = Dice(26);
+    let (mut pairs, mut proved, mut wrong) = (0, 0, vec![]);
+    for round in 0..240 {
+        let manifest = &manifests[round % manifests.len()];
+        let first: Vec<bool> = manifest.edits.iter().map(|_| dice.roll(5) == 0).collect();
+        // Many combinations are refused; that is the API server's affair.
+        let Ok(live) = world.cluster.apply_forced(&manifest.with(&first), "flux-operator", false).await else {
+            continue;
+        };
+        for _ in 0..40 {
+            let mut second = first.clone();
+            for _ in 0..dice.roll(3) {
+                let index = dice.roll(second.len());
+                second[index] = !second[index];
+            }
+            let desired = manifest.with(&second);
+            pairs += 1;
+            if !no_change_proof::holds(&desired, &live, &[]) {
+                continue;
+            }
+            proved += 1;
+            let changed = match world.cluster.apply_forced(&desired, "flux-operator", true).await {
+                Ok(result) => format!("{:?}", diff::changes(&live, &result)),
+                Err(error) => error.to_string(),
+            };
+            if changed != "[]" {
+                let flipped = manifest.edits.iter().zip(first.iter().zip(&second)).filter(|(_, (a, b))| a != b);
+                let flipped: Vec<_> =
+                    flipped.map(|((at, value), (_, now))| format!("{at} = {value:?}: {now}")).collect();
+                wrong.push(format!("{} {flipped:?}: {changed}", ObjectId::of(&desired)));
+            }
+        }
+    }
+    eprintln!("{pairs} pairs, {proved} called unchanged");
+    wrong.sort();
+    wrong.dedup();
+    assert!(wrong.is_empty(), "{} of {proved} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(pairs > 3000 && proved > 500, "{pairs} pairs, {proved} called unchanged");
 }
