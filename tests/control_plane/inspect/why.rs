@@ -107,7 +107,7 @@ async fn a_quota_that_is_used_up(cluster: TestCluster) {
     installed(&cluster, json!({})).await;
     let cause = explained(&cluster, "QuotaExceeded").await;
     assert!(evidence(&cause).contains("exceeded quota: small"), "{cause:#}");
-    assert!(cause["next"][0].as_str().unwrap().ends_with("describe resourcequota small"), "{cause:#}");
+    assert!(cause["next"][0].as_str().unwrap().ends_with("describe resourcequota/small"), "{cause:#}");
 }
 
 async fn a_claim_without_storage(cluster: TestCluster) {
