@@ -501,7 +501,7 @@ impl Listener {
             changed => format!("{changed} objects were changed"),
         };
         match stage {
-            None | Some(Stage::Lease | Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
+            None | Some(Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
             Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
             None => done,
         }
