@@ -1,6 +1,6 @@
 //! Views: objects in, serialisable values out.
 //!
-//! Every view is a pure function of a [`snapshot::Snapshot`], so a cluster and a dump give the same answer, and of "now".
+//! Every view is a pure function of a [`read::snapshot::Snapshot`], so a cluster and a dump give the same answer, and of "now".
 //! Nothing here knows tables, colours or commands.
 //!
 //! ```text

@@ -9,7 +9,7 @@
 //! k8s, format                      facts about Kubernetes; YAML, version ranges, durations
 //! ```
 //! A room uses lower floors only; below `cluster` everything is pure. An installation is built, planned and carried out by
-//! [`reconcile::run`]; a preview stops after the plan. The binary in `cmd/` is a terminal in front of it. More, and where
+//! [`reconcile::run()`]; a preview stops after the plan. The binary in `cmd/` is a terminal in front of it. More, and where
 //! to add what, is in `docs/architecture.md`.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]

@@ -57,7 +57,7 @@ pub async fn plan(
 /// Makes the plan of an apply: of the instance as it would be stored, with the status of the one in the cluster.
 ///
 /// # Errors
-/// As [`plan`]; an instance that is not there is none.
+/// As [`plan()`]; an instance that is not there is none.
 pub async fn plan_for(
     cluster: &Cluster,
     manifest: &Manifest,

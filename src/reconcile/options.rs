@@ -32,7 +32,7 @@ pub struct RunOptions {
     pub lease: Option<LeaseOptions>,
     /// Work although an operator is alive.
     pub force: bool,
-    /// The patch that records on the instance that this run was asked for; [`run`](super::run) sends it under the lease.
+    /// The patch that records on the instance that this run was asked for; [`run`](super::run()) sends it under the lease.
     pub request: Option<Value>,
     /// Wait for health where the instance asks for it.
     pub wait: bool,
