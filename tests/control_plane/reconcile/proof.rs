@@ -440,7 +440,7 @@ fn manifests() -> Vec<Manifest> {
         ("/automountServiceAccountToken", json!(false)),
         ("/secrets", json!([])),
     ]);
-    let pairs: Vec<(Value, Vec<(&'static str, Option<Value>)>)> = vec![
+    let pairs = vec![
         (deployment, deployments),
         (policy, policies),
         (role, roles),
