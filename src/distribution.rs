@@ -56,29 +56,35 @@
 //! flux-images/VERSION                     the newest version
 //! ```
 
-mod archive;
 mod controllers;
 mod export;
 mod lines;
 mod names;
 mod notation;
+mod packaged;
 mod rbac_and_policies;
 mod schema;
 mod tables;
+mod tree;
 mod version_gate;
 
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use semver::Version;
 use serde_json::Value;
 
-use archive::Archive;
 pub use lines::NotationError;
 pub use names::{Component, FluxVersion, ImageDigest, ImageReference, UnknownName, Variant};
 use notation::Notation;
+use packaged::Packaged;
 pub use schema::{CrdSummary, FieldDescription, ServedVersion};
+pub use tree::Tree;
+use tree::{FilesTree, FolderTree};
+
+use crate::format::tarball::{Files, Limits, TarballError, read_tarball};
 
 /// The namespace the manifests are written for; a build for another one replaces it.
 pub const FLUX_NAMESPACE: &str = "flux-system";
@@ -123,8 +129,8 @@ pub enum DistributionError {
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot use {file}: {message}")]
     Content { file: String, message: String },
-    #[error("refused to unpack {}: entry `{entry}`: {message}", path.display())]
-    UnsafeArchive { path: PathBuf, entry: String, message: String },
+    #[error("cannot unpack {origin}")]
+    Unpack { origin: String, source: TarballError },
     /// A mistake in the embedded notation; the tests rule it out.
     #[error("cannot read the embedded CRD notation")]
     Notation(#[from] NotationError),
@@ -134,18 +140,21 @@ pub enum DistributionError {
 #[derive(Debug, Clone)]
 pub struct Distribution {
     source: Source,
+    /// Of the artifact it came from.
+    digest: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 enum Source {
     Embedded,
-    Archive(Arc<Archive>, PathBuf),
+    /// And where it came from.
+    Packaged(Arc<Packaged>, String),
 }
 
 impl Distribution {
     /// Returns the distribution that is part of this program. Nothing is read until it is asked for.
     pub fn embedded() -> Self {
-        Self { source: Source::Embedded }
+        Self { source: Source::Embedded, digest: None }
     }
 
     /// Opens a packaged distribution: a directory or a gzip-compressed tar archive, see the layout above.
@@ -156,8 +165,51 @@ impl Distribution {
     /// When the path cannot be read, holds no version, names an image file that is malformed, or is an archive with
     /// links, devices, absolute paths, `..` or more content than allowed.
     pub fn open(path: &Path) -> Result<Self, DistributionError> {
-        let archive = Archive::open(path)?;
-        Ok(Self { source: Source::Archive(Arc::new(archive), path.to_owned()) })
+        let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
+        let origin = path.display().to_string();
+        if std::fs::metadata(path).map_err(unreadable)?.is_dir() {
+            return Self::from_tree(origin, Box::new(FolderTree(path.to_owned())));
+        }
+        Self::from_archive(&origin, std::fs::File::open(path).map_err(unreadable)?)
+    }
+
+    /// Reads a packaged distribution from a gzip-compressed tar archive. `origin` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Distribution::open`].
+    pub fn from_archive(origin: &str, reader: impl Read) -> Result<Self, DistributionError> {
+        let refused = |source| DistributionError::Unpack { origin: origin.to_owned(), source };
+        let files = read_tarball(reader, &Limits::DISTRIBUTION).map_err(refused)?;
+        Self::from_files(origin, files)
+    }
+
+    /// Takes files that were read already.
+    ///
+    /// # Errors
+    /// They hold no version, or an image file that is malformed.
+    pub fn from_files(origin: &str, files: Files) -> Result<Self, DistributionError> {
+        let tree = FilesTree { origin: origin.to_owned(), files };
+        Self::from_tree(origin.to_owned(), Box::new(tree))
+    }
+
+    /// Takes any tree of files. `origin` names it in errors.
+    ///
+    /// # Errors
+    /// It holds no version, or an image file that is malformed.
+    pub fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
+        let packaged = Packaged::open(tree)?;
+        Ok(Self { source: Source::Packaged(Arc::new(packaged), origin), digest: None })
+    }
+
+    /// The same, known to come from the artifact with this digest.
+    #[must_use]
+    pub fn with_digest(self, digest: String) -> Self {
+        Self { digest: Some(digest), ..self }
+    }
+
+    /// The digest of the artifact it came from; None for the embedded one, folders and files.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// Returns true for the distribution that is part of this program.
@@ -170,7 +222,7 @@ impl Distribution {
         match &self.source {
             // A unit test reads every row of the table, so the error cannot happen in a released program.
             Source::Embedded => tables::versions().unwrap_or_default(),
-            Source::Archive(archive, _) => archive.versions().to_vec(),
+            Source::Packaged(packaged, _) => packaged.versions().to_vec(),
         }
     }
 
@@ -182,7 +234,7 @@ impl Distribution {
     /// When the version is unknown or does not have the component, or a packaged file cannot be read.
     pub fn component(&self, version: &FluxVersion, component: Component) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
-            Source::Archive(..) => self.manifests(version, component.as_str()),
+            Source::Packaged(..) => self.manifests(version, component.as_str()),
             Source::Embedded => {
                 let tag = self.tag(version, component)?;
                 let notation = embedded_notation()?;
@@ -205,7 +257,7 @@ impl Distribution {
     pub fn rbac(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
             Source::Embedded => self.known(version).map(|()| rbac_and_policies::rbac(&version.version)),
-            Source::Archive(..) => self.manifests(version, "rbac"),
+            Source::Packaged(..) => self.manifests(version, "rbac"),
         }
     }
 
@@ -216,7 +268,7 @@ impl Distribution {
     pub fn policies(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
             Source::Embedded => self.known(version).map(|()| rbac_and_policies::policies(&version.version)),
-            Source::Archive(..) => self.manifests(version, "policies"),
+            Source::Packaged(..) => self.manifests(version, "policies"),
         }
     }
 
@@ -228,7 +280,7 @@ impl Distribution {
         self.known(version)?;
         let tag = match &self.source {
             Source::Embedded => tables::tag(&version.version, component).map(str::to_owned),
-            Source::Archive(..) => {
+            Source::Packaged(..) => {
                 let objects = self.manifests(version, component.as_str())?;
                 deployment_image(&objects, component)
                     .and_then(|image| image.rsplit_once(':'))
@@ -242,7 +294,7 @@ impl Distribution {
     pub fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<Vec<ImageDigest>> {
         match &self.source {
             Source::Embedded => tables::digests(&version.version, variant),
-            Source::Archive(archive, _) => archive.digests(version, variant).cloned(),
+            Source::Packaged(packaged, _) => packaged.digests(version, variant).cloned(),
         }
     }
 
@@ -289,7 +341,7 @@ impl Distribution {
             Source::Embedded => {
                 embedded_notation()?.crds.iter().filter_map(|crd| crd.summary(&version.version)).collect()
             }
-            Source::Archive(..) => {
+            Source::Packaged(..) => {
                 let mut summaries = Vec::new();
                 for component in self.components(version) {
                     let objects = self.component(version, component)?;
@@ -333,7 +385,7 @@ impl Distribution {
     fn has_component(&self, version: &FluxVersion, component: Component) -> bool {
         match &self.source {
             Source::Embedded => tables::tag(&version.version, component).is_some(),
-            Source::Archive(archive, _) => archive.has_manifests(version, component.as_str()),
+            Source::Packaged(packaged, _) => packaged.has_manifests(version, component.as_str()),
         }
     }
 
@@ -345,7 +397,7 @@ impl Distribution {
             distribution: self.to_string(),
         };
         match &self.source {
-            Source::Archive(archive, _) => archive.manifests(version, name)?.ok_or_else(missing),
+            Source::Packaged(packaged, _) => packaged.manifests(version, name)?.ok_or_else(missing),
             Source::Embedded => Err(missing()),
         }
     }
@@ -353,7 +405,7 @@ impl Distribution {
     fn known(&self, version: &FluxVersion) -> Result<(), DistributionError> {
         let known = match &self.source {
             Source::Embedded => tables::has(&version.version),
-            Source::Archive(archive, _) => archive.versions().contains(version),
+            Source::Packaged(packaged, _) => packaged.versions().contains(version),
         };
         if known {
             return Ok(());
@@ -366,7 +418,7 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Source::Embedded => f.write_str("the embedded distribution"),
-            Source::Archive(_, path) => write!(f, "the distribution {}", path.display()),
+            Source::Packaged(_, origin) => write!(f, "the distribution {origin}"),
         }
     }
 }

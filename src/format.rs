@@ -1,6 +1,7 @@
 //! Texts and their values: YAML, version ranges, Go durations, image references, proxy rules. Pure.
 
 pub mod go_duration;
+pub mod ignore;
 pub mod image;
 pub mod proxy;
 pub mod tarball;

@@ -18,6 +18,7 @@ pub mod api;
 pub mod build;
 pub mod cluster;
 pub mod distribution;
+pub mod fetch;
 pub mod format;
 pub mod inspect;
 pub mod k8s;

@@ -4,6 +4,7 @@
 //! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and bytes that are checked
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
 //! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for
+//! artifact    one layer with files, as Flux makes it        copy, layout   whole images, between registries and folders
 //! signature   signatures of cosign with a static key
 //! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   what the bytes mean
 //! ```
@@ -14,10 +15,13 @@
 //! (<https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>).
 
 mod access;
+mod artifact;
 mod challenge;
+mod copy;
 mod digest;
 mod error;
 mod http;
+mod layout;
 mod login;
 mod manifest;
 mod reference;
@@ -26,9 +30,12 @@ mod signature;
 mod token;
 
 pub use access::{Access, ClientIdentity, RegistryAccess};
+pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact};
+pub use copy::{Copied, Copier, Place};
 pub use digest::Digest;
 pub use error::{OciError, Reason};
 pub use http::ByteCounter;
+pub use layout::Layout;
 pub use login::{Credentials, DockerConfig, Login, LoginError};
 pub use manifest::{Descriptor, Manifest, MediaType, Platform};
 pub use reference::{Reference, ReferenceError, Repository};

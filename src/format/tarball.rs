@@ -6,12 +6,15 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::rc::Rc;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::{GzBuilder, write::GzEncoder};
 use tar::EntryType;
+
+use super::ignore::IgnoreRules;
 
 /// The files of an archive by their path, with `/` between the parts.
 pub type Files = BTreeMap<String, TarFile>;
@@ -220,9 +223,19 @@ fn relative_path(name: &[u8]) -> Result<String, &'static str> {
 /// # Errors
 /// Only for names that no tar archive can hold.
 pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
-    let gzip: GzEncoder<Vec<u8>> =
+    let archive = write_tar(files)?;
+    let mut gzip: GzEncoder<Vec<u8>> =
         GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
-    let mut archive = tar::Builder::new(gzip);
+    gzip.write_all(&archive)?;
+    gzip.finish()
+}
+
+/// The same without compression; an image's configuration names its digest.
+///
+/// # Errors
+/// As [`write_tarball`].
+pub fn write_tar(files: &Files) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
     for (path, file) in files {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
@@ -233,9 +246,65 @@ pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
         header.set_gid(0);
         archive.append_data(&mut header, path, file.bytes.as_slice())?;
     }
-    let mut gzip = archive.into_inner()?;
-    gzip.flush()?;
-    gzip.finish()
+    archive.into_inner()
+}
+
+/// What a folder holds for an archive.
+#[derive(Debug, Default)]
+pub struct Folder {
+    pub files: Files,
+    /// Links, sockets and the like, which have no place in an archive.
+    pub skipped: Vec<String>,
+}
+
+/// Reads a folder, or one file, without what the rules leave out.
+///
+/// # Errors
+/// Something cannot be read, or has a name that is not UTF-8.
+pub fn read_folder(root: &Path, rules: &IgnoreRules) -> io::Result<Folder> {
+    let mut folder = Folder::default();
+    if std::fs::metadata(root)?.is_file() {
+        let name = root.file_name().and_then(std::ffi::OsStr::to_str).ok_or(io::ErrorKind::InvalidInput)?;
+        folder.files.insert(name.to_owned(), read_file(root)?);
+        return Ok(folder);
+    }
+    let mut open = vec![String::new()];
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(root.join(&below))? {
+            let entry = entry?;
+            let name = entry.file_name().into_string().map_err(|_| io::Error::other("a name is not UTF-8"))?;
+            let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+            let kind = entry.file_type()?;
+            if rules.excludes(&path, kind.is_dir()) {
+                continue;
+            }
+            if kind.is_dir() {
+                open.push(path);
+            } else if kind.is_file() {
+                folder.files.insert(path, read_file(&entry.path())?);
+            } else {
+                folder.skipped.push(path);
+            }
+        }
+    }
+    folder.skipped.sort();
+    Ok(folder)
+}
+
+fn read_file(path: &Path) -> io::Result<TarFile> {
+    let bytes = std::fs::read(path)?;
+    Ok(TarFile { bytes, is_executable: is_executable(&std::fs::metadata(path)?) })
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o100 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &std::fs::Metadata) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -385,6 +454,24 @@ mod tests {
         // Fixed by hand: another compressor or header would change every digest that pipelines compare.
         assert_eq!(packed.get(4..10), Some(&[0, 0, 0, 0, 2, 255][..]));
         assert_eq!(read_tarball(&packed[..], &SMALL).unwrap(), files);
+    }
+
+    #[test]
+    fn a_folder_is_read_without_what_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["a.yaml", "b/c.yaml", "b/d.jpg", ".git/config"] {
+            std::fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
+            std::fs::write(folder.path().join(path), path).unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("a.yaml", folder.path().join("link")).unwrap();
+        let rules = IgnoreRules::parse([".git/", "*.jpg"]).unwrap();
+        let read = read_folder(folder.path(), &rules).unwrap();
+        assert_eq!(read.files.keys().collect::<Vec<_>>(), ["a.yaml", "b/c.yaml"]);
+        assert_eq!(read.skipped, if cfg!(unix) { vec!["link"] } else { vec![] });
+        let one = read_folder(&folder.path().join("b/c.yaml"), &rules).unwrap();
+        assert_eq!(one.files.keys().collect::<Vec<_>>(), ["c.yaml"]);
+        assert!(read_folder(&folder.path().join("missing"), &rules).is_err());
     }
 
     proptest! {

@@ -16,6 +16,7 @@ const FLOORS: &[&[&str]] = &[
     &["distribution", "kustomize", "secrets"],
     &["build"],
     &["cluster", "oci"],
+    &["fetch"],
     &["request", "reconcile", "inspect"],
     &["controller", "fleet"],
 ];

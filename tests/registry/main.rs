@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod artifacts;
 mod faults;
 mod protocol;
 
@@ -43,7 +44,7 @@ pub(crate) use tests;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let reason = if arguments.list { None } else { registry::unavailable_because() };
-    let trials = [protocol::tests(), faults::tests()].concat().into_iter().map(|(name, test)| {
+    let trials = [protocol::tests(), artifacts::tests(), faults::tests()].concat().into_iter().map(|(name, test)| {
         let name = name.split_once("::").map_or(name, |(_, rest)| rest);
         let reason = reason.clone();
         Trial::ignorable_test(name, move || match reason {

@@ -1,0 +1,277 @@
+//! Distributions from where they are: in the program, in folders and archives, in image layouts, in registries.
+//!
+//! ```text
+//! Source ── tag -> digest ── signature ── cache ── pull ── unpack ──> Distribution, its digest
+//! ```
+//! An artifact is looked at under one digest from the moment its tag was resolved. Nothing is read from the environment.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use crate::distribution::{Distribution, DistributionError};
+use crate::format::tarball::Limits;
+use crate::oci::{
+    self, Copier, Digest, Layout, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
+};
+
+/// Where the artifact of the reference operator's makers is; a reference without a tag means `latest`.
+pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
+
+/// Where a distribution is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    Embedded,
+    /// A folder, or a gzip-compressed tar archive.
+    Path(PathBuf),
+    /// `oci-layout:FOLDER[:NAME]`; without a name the only artifact in it.
+    Layout(PathBuf, String),
+    /// `oci://…`
+    Artifact(Reference),
+}
+
+impl FromStr for Source {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        if text.starts_with("oci://") {
+            return text.parse().map(Source::Artifact);
+        }
+        let Some(rest) = text.strip_prefix("oci-layout:") else { return Ok(Source::Path(text.into())) };
+        // A tag has no slash, so a colon before one belongs to the folder.
+        Ok(match rest.rsplit_once(':').filter(|(_, name)| !name.contains('/')) {
+            Some((folder, name)) if !folder.is_empty() => Source::Layout(folder.into(), name.to_owned()),
+            _ => Source::Layout(rest.into(), String::new()),
+        })
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Embedded => f.write_str("the embedded distribution"),
+            Source::Path(path) => write!(f, "{}", path.display()),
+            Source::Layout(folder, name) if name.is_empty() => write!(f, "oci-layout:{}", folder.display()),
+            Source::Layout(folder, name) => write!(f, "oci-layout:{}:{name}", folder.display()),
+            Source::Artifact(reference) => f.write_str(&reference.url()),
+        }
+    }
+}
+
+/// Why a distribution could not be had.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot get the distribution from {from}")]
+pub struct FetchError {
+    pub from: String,
+    #[source]
+    pub reason: FetchReason,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchReason {
+    #[error(transparent)]
+    Oci(#[from] OciError),
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// Connections are not allowed, and the cache does not have it.
+    #[error("it is in a registry, and no connection may be opened")]
+    Offline,
+    #[error("signatures can only be verified of artifacts in a registry")]
+    Unverifiable,
+}
+
+/// Gets distributions.
+#[derive(Clone, Debug)]
+pub struct Fetcher {
+    /// None: no connection may be opened; only what is cached can be had.
+    pub registries: Option<Registries>,
+    /// None: everything is pulled each time.
+    pub cache: Option<ArtifactCache>,
+    /// Artifacts must carry a signature that this key verifies.
+    pub key: Option<PublicKey>,
+}
+
+impl Fetcher {
+    /// Gets a distribution. Its digest is that of the artifact it came from, the index's where there is one.
+    ///
+    /// # Errors
+    /// It is not there, may not be read, carries no good signature, or is no distribution.
+    pub async fn fetch(&self, source: &Source) -> Result<Distribution, FetchError> {
+        let failed = |reason| FetchError { from: source.to_string(), reason };
+        self.get(source).await.map_err(failed)
+    }
+
+    async fn get(&self, source: &Source) -> Result<Distribution, FetchReason> {
+        match source {
+            // What came with the program is as trustworthy as the program.
+            Source::Embedded => Ok(Distribution::embedded()),
+            Source::Path(_) | Source::Layout(..) if self.key.is_some() => Err(FetchReason::Unverifiable),
+            Source::Path(path) => Ok(Distribution::open(path)?),
+            Source::Layout(folder, name) => {
+                let layout = Layout::open(folder)?;
+                let digest = layout.manifest(name)?.digest;
+                unpack(&source.to_string(), &Place::Layout(layout), &digest).await
+            }
+            Source::Artifact(reference) => self.pull(reference).await,
+        }
+    }
+
+    async fn pull(&self, reference: &Reference) -> Result<Distribution, FetchReason> {
+        // A digest says what is wanted; only a tag has to be asked for, and a signature.
+        let registries = self.registries.as_ref();
+        let digest = match (reference.digest(), registries) {
+            (Some(digest), _) => digest.clone(),
+            (None, Some(registries)) => registries.resolve(reference).await?.digest,
+            (None, None) => return Err(FetchReason::Offline),
+        };
+        if let Some(key) = &self.key {
+            let registries = registries.ok_or(FetchReason::Offline)?;
+            oci::verify_signature(registries, &reference.repository, &digest, key).await?;
+        }
+        let origin = reference.at(digest.clone()).url();
+        if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(&digest)) {
+            match unpack(&origin, &cached, &digest).await {
+                Ok(distribution) => return Ok(distribution),
+                // A file that is missing or damaged is pulled again.
+                Err(error) => {
+                    tracing::debug!(%digest, %error, "the cache cannot be used");
+                    self.cache.iter().for_each(|cache| cache.forget(&digest));
+                }
+            }
+        }
+        let registries = registries.ok_or(FetchReason::Offline)?;
+        let remote = Place::Repository(registries.clone(), reference.repository.clone());
+        let Some(cache) = &self.cache else { return unpack(&origin, &remote, &digest).await };
+        match cache.put(&remote, &digest).await {
+            Ok(local) => {
+                let distribution = unpack(&origin, &local, &digest).await?;
+                cache.shrink();
+                Ok(distribution)
+            }
+            // A cache that cannot be written is no reason to fail; what the registry says is.
+            Err(error) if matches!(error.reason, Reason::File { .. }) => {
+                tracing::warn!(%error, "the artifact is not cached");
+                unpack(&origin, &remote, &digest).await
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn unpack(origin: &str, place: &Place, digest: &Digest) -> Result<Distribution, FetchReason> {
+    let manifest = oci::artifact_manifest(place, &digest.to_string()).await?;
+    let files = oci::artifact_files(place, &manifest, &Limits::DISTRIBUTION).await?;
+    Ok(Distribution::from_files(origin, files)?.with_digest(digest.to_string()))
+}
+
+/// Artifacts on disk, by digest: an image layout whose index stays empty. Safe for several processes at once, because
+/// files are whole or not there, and everything is checked when it is read.
+#[derive(Clone, Debug)]
+pub struct ArtifactCache {
+    pub folder: PathBuf,
+    /// What it may take once a pull is done.
+    pub max_bytes: u64,
+}
+
+impl ArtifactCache {
+    fn get(&self, digest: &Digest) -> Option<Place> {
+        let layout = Layout::open(&self.folder).ok()?;
+        layout.manifest(&digest.to_string()).ok()?;
+        Some(Place::Layout(layout))
+    }
+
+    async fn put(&self, remote: &Place, digest: &Digest) -> Result<Place, OciError> {
+        let local = Place::Layout(Layout::create(&self.folder)?);
+        Copier::new(4).copy(remote, &digest.to_string(), &local, None, None).await?;
+        Ok(local)
+    }
+
+    /// Deletes an artifact, so that the next pull brings all of it.
+    fn forget(&self, digest: &Digest) {
+        let manifest = Layout::open(&self.folder).and_then(|layout| layout.manifest(&digest.to_string())).ok();
+        for part in
+            manifest.iter().flat_map(|manifest| manifest.blobs().chain(manifest.manifests().unwrap_or_default()))
+        {
+            if part.is_manifest() {
+                self.forget(&part.digest);
+            }
+            let _ = std::fs::remove_file(blobs(&self.folder).join(part.digest.hex()));
+        }
+        let _ = std::fs::remove_file(blobs(&self.folder).join(digest.hex()));
+    }
+
+    /// Deletes the oldest files until the rest fits. Who reads one of them at this moment pulls it again.
+    fn shrink(&self) {
+        let Ok(entries) = std::fs::read_dir(blobs(&self.folder)) else { return };
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+                Some((metadata.modified().ok()?, metadata.len(), entry.path()))
+            })
+            .collect();
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in files {
+            if total <= self.max_bytes {
+                break;
+            }
+            if std::fs::remove_file(path).is_ok() {
+                total -= size;
+            }
+        }
+    }
+}
+
+fn blobs(folder: &Path) -> PathBuf {
+    folder.join("blobs/sha256")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_path_a_layout_or_an_artifact() {
+        for (text, expected) in [
+            ("manifests", Source::Path("manifests".into())),
+            ("./a:b.tar.gz", Source::Path("./a:b.tar.gz".into())),
+            ("oci-layout:dir", Source::Layout("dir".into(), String::new())),
+            ("oci-layout:/a/dir:v1", Source::Layout("/a/dir".into(), "v1".into())),
+            ("oci-layout:/a:b/dir", Source::Layout("/a:b/dir".into(), String::new())),
+            ("oci://ghcr.io/a/b:v1", Source::Artifact("ghcr.io/a/b:v1".parse().unwrap())),
+        ] {
+            assert_eq!(text.parse::<Source>().unwrap(), expected, "{text}");
+            assert_eq!(expected.to_string(), text);
+        }
+        assert!("oci://".parse::<Source>().is_err());
+    }
+
+    #[tokio::test]
+    async fn without_connections_an_artifact_cannot_be_had() {
+        let fetcher = Fetcher { registries: None, cache: None, key: None };
+        let digest = Digest::of(b"x");
+        for text in ["oci://ghcr.io/a/b:v1".to_owned(), format!("oci://ghcr.io/a/b@{digest}")] {
+            let error = fetcher.fetch(&text.parse().unwrap()).await.unwrap_err();
+            assert!(matches!(error.reason, FetchReason::Offline), "{error:?}");
+        }
+        assert!(fetcher.fetch(&Source::Embedded).await.unwrap().is_embedded());
+    }
+
+    #[test]
+    fn the_cache_forgets_what_is_oldest() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache { folder: folder.path().to_owned(), max_bytes: 250 };
+        std::fs::create_dir_all(blobs(folder.path())).unwrap();
+        for (name, age) in [("new", 1), ("middle", 100), ("old", 1000)] {
+            let file = std::fs::File::create(blobs(folder.path()).join(name)).unwrap();
+            file.set_len(100).unwrap();
+            file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+        }
+        cache.shrink();
+        let left = |name: &str| blobs(folder.path()).join(name).exists();
+        assert_eq!((left("new"), left("middle"), left("old")), (true, true, false));
+    }
+}

@@ -1,0 +1,227 @@
+//! Whole images from one place to another, by digest: registries and image layouts on either side.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use tokio::sync::Semaphore;
+
+use super::error::Reason;
+use super::registry::BlobSource;
+use super::{ByteCounter, Descriptor, Digest, Layout, Manifest, OciError, Registries, Repository};
+
+/// Indexes that lead to indexes are legal; deeper ones than this are a trap.
+const MAX_DEPTH: usize = 4;
+/// Blobs of one image, or images of one index, that are under way at once; the copier's own bound holds for all of them.
+const PARTS_AT_ONCE: usize = 4;
+
+/// Where images are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    Repository(Registries, Repository),
+    Layout(Layout),
+}
+
+impl Place {
+    /// Reads a manifest by digest or tag.
+    ///
+    /// # Errors
+    /// It is not there, or not what its digest says.
+    pub async fn manifest(&self, name: &str) -> Result<Manifest, OciError> {
+        match self {
+            Place::Layout(layout) => layout.manifest(name),
+            Place::Repository(registries, repository) => {
+                let reference = match name.parse::<Digest>() {
+                    Ok(digest) => Ok(repository.with_digest(digest)),
+                    Err(_) => repository.with_tag(name),
+                };
+                let wrong = |error: super::ReferenceError| {
+                    OciError::new(format!("read {repository}"), Reason::Config(error.to_string()))
+                };
+                registries.manifest(&reference.map_err(wrong)?).await
+            }
+        }
+    }
+
+    /// Reads a whole blob into memory.
+    ///
+    /// # Errors
+    /// It is larger than `limit`, missing, or not what its digest says.
+    pub async fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<hyper::body::Bytes, OciError> {
+        match self {
+            Place::Layout(layout) => layout.read_blob(descriptor, limit),
+            Place::Repository(registries, repository) => registries.read_blob(repository, descriptor, limit).await,
+        }
+    }
+
+    fn blob(&self, descriptor: &Descriptor) -> BlobSource {
+        match self {
+            Place::Layout(layout) => BlobSource::File(layout.blob_path(&descriptor.digest)),
+            Place::Repository(registries, repository) => BlobSource::Repository(registries.clone(), repository.clone()),
+        }
+    }
+
+    async fn has_manifest(&self, digest: &Digest) -> Result<bool, OciError> {
+        let found = match self {
+            Place::Layout(layout) => layout.manifest(&digest.to_string()).map(drop),
+            Place::Repository(registries, repository) => {
+                registries.resolve(&repository.with_digest(digest.clone())).await.map(drop)
+            }
+        };
+        match found {
+            Ok(()) => Ok(true),
+            Err(OciError { reason: Reason::NotFound { .. }, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What one copy did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    pub digest: Digest,
+    /// Bytes that were sent; what was there, or mounted, is not in it.
+    pub bytes: u64,
+    /// Whether everything was there before.
+    pub was_complete: bool,
+}
+
+/// Copies images, several at once, and remembers which blobs it has seen at the target: those are mounted.
+pub struct Copier {
+    permits: Semaphore,
+    seen: Mutex<HashMap<(String, Digest), Repository>>,
+}
+
+impl Copier {
+    /// `blobs_at_once` bounds the blobs under way over all copies.
+    pub fn new(blobs_at_once: usize) -> Self {
+        Copier { permits: Semaphore::new(blobs_at_once.max(1)), seen: Mutex::default() }
+    }
+
+    /// Copies the image that `name` (a tag or a digest) means now, whole: all platforms of an index.
+    ///
+    /// Children go before what names them and the tag goes last, so a copy that was interrupted shows nothing that is
+    /// not whole, and continues with what is missing. With `tag` empty the image is known by its digest only.
+    ///
+    /// # Errors
+    /// Anything cannot be read or written. Dropping the future stops it.
+    pub async fn copy(
+        &self,
+        from: &Place,
+        name: &str,
+        to: &Place,
+        tag: Option<&str>,
+        counter: Option<&ByteCounter>,
+    ) -> Result<Copied, OciError> {
+        let manifest = from.manifest(name).await?;
+        let sent = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let (sum, told) = (sent.clone(), counter.cloned());
+        let counter: ByteCounter = Arc::new(move |bytes| {
+            sum.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+            told.iter().for_each(|count| count(bytes));
+        });
+        let was_complete = self.copy_manifest(from, &manifest, to, &counter, 0).await?;
+        if let Some(tag) = tag {
+            put_manifest(to, &manifest, Some(tag)).await?;
+        }
+        let bytes = sent.load(std::sync::atomic::Ordering::Relaxed);
+        Ok(Copied { digest: manifest.digest, bytes, was_complete })
+    }
+
+    /// Returns whether it was there already; then everything below it is there too.
+    fn copy_manifest<'a>(
+        &'a self,
+        from: &'a Place,
+        manifest: &'a Manifest,
+        to: &'a Place,
+        counter: &'a ByteCounter,
+        depth: usize,
+    ) -> BoxFuture<'a, Result<bool, OciError>> {
+        async move {
+            if to.has_manifest(&manifest.digest).await? {
+                return Ok(true);
+            }
+            if depth > MAX_DEPTH {
+                let problem = format!("more than {MAX_DEPTH} indexes lead to it");
+                let reason = Reason::Content { what: manifest.digest.to_string(), problem };
+                return Err(OciError::new("copy an image", reason));
+            }
+            // Boxed one by one: the compiler does not see that a stream of borrowing futures can be sent.
+            let parts: Vec<BoxFuture<'_, Result<(), OciError>>> = match manifest.manifests() {
+                Some(entries) => {
+                    let part = |entry| self.copy_entry(from, entry, to, counter, depth).boxed();
+                    entries.iter().map(part).collect()
+                }
+                None => {
+                    let blobs = manifest.blobs().filter(|blob| blob.is_distributable());
+                    blobs.map(|blob| self.copy_blob(from, blob, to, counter).boxed()).collect()
+                }
+            };
+            futures::stream::iter(parts).buffer_unordered(PARTS_AT_ONCE).try_collect::<()>().await?;
+            put_manifest(to, manifest, None).await?;
+            Ok(false)
+        }
+        .boxed()
+    }
+
+    async fn copy_entry(
+        &self,
+        from: &Place,
+        entry: &Descriptor,
+        to: &Place,
+        counter: &ByteCounter,
+        depth: usize,
+    ) -> Result<(), OciError> {
+        if !entry.is_manifest() {
+            // An index may list blobs; they are copied as such.
+            return self.copy_blob(from, entry, to, counter).await;
+        }
+        let child = from.manifest(&entry.digest.to_string()).await?;
+        self.copy_manifest(from, &child, to, counter, depth + 1).await.map(drop)
+    }
+
+    async fn copy_blob(
+        &self,
+        from: &Place,
+        blob: &Descriptor,
+        to: &Place,
+        counter: &ByteCounter,
+    ) -> Result<(), OciError> {
+        let closed = |_| OciError::new("copy a blob", Reason::Config("the copier is closed".to_owned()));
+        let _permit = self.permits.acquire().await.map_err(closed)?;
+        match to {
+            Place::Layout(layout) => layout.put_blob(blob, &from.blob(blob), Some(counter)).await.map(drop),
+            Place::Repository(registries, repository) => {
+                // Within one registry the source itself can be mounted.
+                let same = match from {
+                    Place::Repository(_, from) if from.registry() == repository.registry() => Some(from.clone()),
+                    _ => None,
+                };
+                let key = (repository.registry().to_owned(), blob.digest.clone());
+                let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+                let mount_from = same.or(seen);
+                let source = from.blob(blob);
+                registries.push_blob(repository, blob, &source, mount_from.as_ref(), Some(counter)).await?;
+                self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(repository.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn put_manifest(to: &Place, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
+    match to {
+        Place::Layout(layout) => layout.put_manifest(manifest, name),
+        Place::Repository(registries, repository) => {
+            let wrong = |error: super::ReferenceError| {
+                OciError::new(format!("push {repository}"), Reason::Config(error.to_string()))
+            };
+            let reference = match name {
+                Some(tag) => repository.with_tag(tag).map_err(wrong)?,
+                None => repository.with_digest(manifest.digest.clone()),
+            };
+            registries.push_manifest(&reference, manifest).await
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Artifacts and distributions over a real registry: pushed, pulled, cached, mirrored.
+
+use std::collections::BTreeMap;
+
+use flux_operator::distribution::Distribution;
+use flux_operator::fetch::{ArtifactCache, FetchReason, Fetcher, Source};
+use flux_operator::format::ignore::IgnoreRules;
+use flux_operator::format::tarball::{Files, Limits, read_folder};
+use flux_operator::oci::{
+    self, Copier, Credentials, Descriptor, Layout, Manifest, MediaType, Place, Platform, Reason, Reference, Registries,
+};
+use hyper::body::Bytes;
+use serde_json::json;
+
+use super::support::registry::{Authentication, FaultyRegistry, Mishap, PASSWORD, Passed, Registry, RegistryOptions};
+use super::{client, login, noise, repository, tests};
+
+tests![
+    an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types,
+    a_distribution_gives_the_same_build_embedded_and_from_a_registry,
+    the_cache_saves_requests_and_survives_damage,
+    a_distribution_that_is_signed_by_nobody_is_refused,
+    an_image_is_copied_whole_between_registries_and_layouts,
+    a_copy_that_is_cut_at_any_request_is_finished_by_the_next,
+    blobs_that_images_share_are_mounted,
+];
+
+fn files(pairs: &[(&str, &str)]) -> Files {
+    pairs.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec().into())).collect()
+}
+
+fn place(client: &Registries, host: &str, path: &str) -> Place {
+    Place::Repository(client.clone(), repository(host, path))
+}
+
+async fn an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types() {
+    let registry = Registry::start().await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let reference = repository(&registry.host(), "manifests").with_tag("v1").unwrap();
+    let content = files(&[("a.yaml", "kind: A\n"), ("b/c.yaml", "kind: C\n")]);
+    let annotations =
+        BTreeMap::from([("org.opencontainers.image.source".to_owned(), "https://example.com".to_owned())]);
+    let pushed = oci::push_artifact(&client, &reference, &content, &annotations).await.unwrap();
+    let again = oci::push_artifact(&client, &reference, &content, &annotations).await.unwrap();
+    assert_eq!(pushed.digest, again.digest);
+
+    let seen: serde_json::Value =
+        serde_json::from_str(&registry.judge("crane", &["manifest", &reference.to_string()]).unwrap()).unwrap();
+    assert_eq!(seen["config"]["mediaType"], "application/vnd.cncf.flux.config.v1+json");
+    assert_eq!(seen["layers"][0]["mediaType"], "application/vnd.cncf.flux.content.v1.tar+gzip");
+    assert_eq!(seen["annotations"]["org.opencontainers.image.source"], "https://example.com");
+    // The judge unpacks every layer and compares the digests of the contents with the configuration.
+    registry.judge("crane", &["validate", "--remote", &reference.to_string()]).unwrap();
+
+    let place = place(&client, &registry.host(), "manifests");
+    let manifest = oci::artifact_manifest(&place, "v1").await.unwrap();
+    assert_eq!(oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.unwrap(), content);
+    let small = Limits { unpacked_bytes: 5, ..Limits::ARTIFACT };
+    let error = oci::artifact_files(&place, &manifest, &small).await.unwrap_err();
+    assert!(error.reason.to_string().contains("unpacks to more than"), "{error:?}");
+}
+
+/// Pushes the newest embedded version as an artifact.
+pub(crate) async fn push_distribution(client: &Registries, reference: &Reference) -> Manifest {
+    let embedded = Distribution::embedded();
+    let folder = tempfile::tempdir().unwrap();
+    embedded.export(embedded.versions().last().unwrap(), folder.path()).unwrap();
+    let packed = read_folder(folder.path(), &IgnoreRules::default()).unwrap();
+    oci::push_artifact(client, reference, &packed.files, &BTreeMap::new()).await.unwrap()
+}
+
+fn revision(distribution: &Distribution) -> String {
+    let instance = json!({
+        "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": "flux-system"},
+        "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
+    });
+    let instance = serde_json::from_value(instance).unwrap();
+    let built = flux_operator::build::build(&instance, distribution, &Default::default()).unwrap();
+    built.revision.to_string()
+}
+
+async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
+    let options = RegistryOptions { authentication: Authentication::Token, ..RegistryOptions::default() };
+    let registry = Registry::start_with(options).await.unwrap();
+    let host = registry.host();
+    let client = client(login(&host, PASSWORD));
+    let reference = repository(&host, "flux/manifests").with_tag("latest").unwrap();
+    let pushed = push_distribution(&client, &reference).await;
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: None, key: None };
+    let source: Source = reference.url().parse().unwrap();
+    let fetched = fetcher.fetch(&source).await.unwrap();
+    assert_eq!(fetched.digest(), Some(pushed.digest.to_string().as_str()));
+    assert_eq!(revision(&fetched), revision(&Distribution::embedded()));
+
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Place::Layout(Layout::create(folder.path()).unwrap());
+    Copier::new(4).copy(&place(&client, &host, "flux/manifests"), "latest", &layout, Some("v1"), None).await.unwrap();
+    for name in ["", ":v1"] {
+        let source: Source = format!("oci-layout:{}{name}", folder.path().display()).parse().unwrap();
+        let local = Fetcher { registries: None, cache: None, key: None }.fetch(&source).await.unwrap();
+        assert_eq!((local.digest(), revision(&local)), (fetched.digest(), revision(&fetched)));
+    }
+    // An index leads to the artifact for linux/amd64.
+    let entry = Descriptor { platform: Some(Platform::linux_amd64()), ..pushed.descriptor() };
+    let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": [entry]});
+    let index = Manifest::parse(None, Bytes::from(index.to_string())).unwrap();
+    let tag = reference.repository.with_tag("index-of-it").unwrap();
+    client.push_manifest(&tag, &index).await.unwrap();
+    let fetched = fetcher.fetch(&tag.url().parse().unwrap()).await.unwrap();
+    assert_eq!(fetched.digest(), Some(index.digest.to_string().as_str()));
+
+    let missing = fetcher.fetch(&format!("oci://{host}/flux/none:x").parse().unwrap()).await.unwrap_err();
+    assert!(matches!(&missing.reason, FetchReason::Oci(error) if matches!(error.reason, Reason::NotFound { .. })));
+    // What is no distribution says so.
+    let other = repository(&host, "flux/other").with_tag("x").unwrap();
+    oci::push_artifact(&client, &other, &files(&[("a", "b")]), &BTreeMap::new()).await.unwrap();
+    let error = fetcher.fetch(&other.url().parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error.reason, FetchReason::Distribution(_)), "{error:?}");
+}
+
+async fn the_cache_saves_requests_and_survives_damage() {
+    let registry = Registry::start().await.unwrap();
+    let faulty = FaultyRegistry::start(registry.port(), |_, _| Mishap::None).await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let reference = repository(&faulty.host(), "flux").with_tag("latest").unwrap();
+    let pushed = push_distribution(&client, &repository(&registry.host(), "flux").with_tag("latest").unwrap()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = ArtifactCache { folder: folder.path().join("artifacts"), max_bytes: 1 << 30 };
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: Some(cache.clone()), key: None };
+    let by_tag: Source = reference.url().parse().unwrap();
+    let by_digest: Source = reference.at(pushed.digest.clone()).url().parse().unwrap();
+    let requests = async |fetcher: &Fetcher, source: &Source| {
+        let before = faulty.passed().len();
+        fetcher.fetch(source).await.unwrap();
+        faulty.passed().len() - before
+    };
+    let first = requests(&fetcher, &by_tag).await;
+    assert!(first >= 4, "{first}");
+    assert_eq!(requests(&fetcher, &by_tag).await, 1, "only the tag is asked for");
+    assert_eq!(requests(&fetcher, &by_digest).await, 0);
+    let offline = Fetcher { registries: None, ..fetcher.clone() };
+    assert_eq!(requests(&offline, &by_digest).await, 0);
+    assert!(matches!(offline.fetch(&by_tag).await.unwrap_err().reason, FetchReason::Offline));
+
+    let blob = cache.folder.join("blobs/sha256").join(pushed.content.layers[0].digest.hex());
+    std::fs::write(&blob, "damaged").unwrap();
+    assert!(requests(&fetcher, &by_digest).await > 0);
+    assert_eq!(requests(&fetcher, &by_digest).await, 0, "it was repaired");
+    // Many at once, from nothing.
+    std::fs::remove_dir_all(&cache.folder).unwrap();
+    let fetches = (0..8).map(|_| fetcher.fetch(&by_tag));
+    for fetched in futures::future::join_all(fetches).await {
+        assert_eq!(fetched.unwrap().digest(), Some(pushed.digest.to_string().as_str()));
+    }
+}
+
+async fn a_distribution_that_is_signed_by_nobody_is_refused() {
+    let registry = Registry::start().await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
+    push_distribution(&client, &reference).await;
+    let key = oci::PublicKey::parse(include_bytes!("../../src/oci/samples/cosign.pub")).unwrap();
+    let fetcher = Fetcher { registries: Some(client), cache: None, key: Some(key) };
+    let error = fetcher.fetch(&reference.url().parse().unwrap()).await.unwrap_err();
+    assert!(matches!(&error.reason, FetchReason::Oci(error) if matches!(error.reason, Reason::Unsigned { .. })));
+    let error = fetcher.fetch(&Source::Path("anything".into())).await.unwrap_err();
+    assert!(matches!(error.reason, FetchReason::Unverifiable));
+}
+
+/// Pushes an image of two platforms with a shared layer; returns its index.
+pub(crate) async fn push_multi(client: &Registries, reference: &Reference, shared: &[u8]) -> Manifest {
+    let repository = &reference.repository;
+    let mut entries = Vec::new();
+    for architecture in ["amd64", "arm64"] {
+        let own = format!("{}-{architecture}", repository.path());
+        let mut blobs = Vec::new();
+        for (kind, bytes) in [("x/config", own.as_bytes()), ("x/layer", shared), ("x/layer", own.as_bytes())] {
+            let descriptor = Descriptor::of(kind, bytes);
+            let source = oci::BlobSource::Bytes(Bytes::copy_from_slice(bytes));
+            client.push_blob(repository, &descriptor, &source, None, None).await.unwrap();
+            blobs.push(descriptor);
+        }
+        let manifest = super::image(&blobs[0], &blobs[1..]);
+        client.push_manifest(&repository.with_digest(manifest.digest.clone()), &manifest).await.unwrap();
+        let platform = Platform { architecture: architecture.to_owned(), ..Platform::linux_amd64() };
+        entries.push(Descriptor { platform: Some(platform), ..manifest.descriptor() });
+    }
+    let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": entries});
+    let index = Manifest::parse(None, Bytes::from(index.to_string())).unwrap();
+    client.push_manifest(reference, &index).await.unwrap();
+    index
+}
+
+async fn an_image_is_copied_whole_between_registries_and_layouts() {
+    let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
+    let client = client(Credentials::Anonymous);
+    let source = repository(&from.host(), "fluxcd/app").with_tag("v1").unwrap();
+    let index = push_multi(&client, &source, &noise(300_000)).await;
+    let (origin, target) = (place(&client, &from.host(), "fluxcd/app"), place(&client, &to.host(), "mirror/app"));
+    let copier = Copier::new(4);
+    let copied = copier.copy(&origin, "v1", &target, Some("v1"), None).await.unwrap();
+    assert_eq!((copied.digest.clone(), copied.was_complete), (index.digest.clone(), false));
+    assert!(copied.bytes >= 300_000, "{copied:?}");
+    let mirrored = format!("{}/mirror/app:v1", to.host());
+    assert_eq!(to.judge("crane", &["digest", &mirrored]).unwrap().trim(), index.digest.to_string());
+    let platforms = to.judge("crane", &["manifest", "--platform", "linux/arm64", &mirrored]).unwrap();
+    assert!(platforms.contains("layers"), "{platforms}");
+    let again = copier.copy(&origin, "v1", &target, Some("v1"), None).await.unwrap();
+    assert_eq!((again.bytes, again.was_complete), (0, true));
+
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Place::Layout(Layout::create(folder.path()).unwrap());
+    let name = "ghcr.io/fluxcd/app:v1";
+    Copier::new(4).copy(&origin, &index.digest.to_string(), &layout, Some(name), None).await.unwrap();
+    assert_eq!(Layout::open(folder.path()).unwrap().names().unwrap()[0].0, name);
+    let back = place(&client, &to.host(), "from/layout");
+    let copied = Copier::new(4).copy(&layout, name, &back, Some("v1"), None).await.unwrap();
+    assert_eq!(copied.digest, index.digest);
+    let text = format!("{}/from/layout:v1", to.host());
+    assert_eq!(to.judge("crane", &["digest", &text]).unwrap().trim(), index.digest.to_string());
+
+    // A layout whose file was changed gives an error, not another image.
+    let blob = folder.path().join("blobs/sha256").join(index.manifests().unwrap()[0].digest.hex());
+    std::fs::write(&blob, "{}").unwrap();
+    let error = Copier::new(4).copy(&layout, name, &place(&client, &to.host(), "x"), None, None).await.unwrap_err();
+    assert!(matches!(error.reason, Reason::Digest { .. }), "{error:?}");
+}
+
+async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
+    let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
+    let client = client(Credentials::Anonymous);
+    let source = repository(&from.host(), "app").with_tag("v1").unwrap();
+    let index = push_multi(&client, &source, b"shared").await;
+    let origin = place(&client, &from.host(), "app");
+    let calm = FaultyRegistry::start(to.port(), |_, _| Mishap::None).await.unwrap();
+    Copier::new(1).copy(&origin, "v1", &place(&client, &calm.host(), "calm"), Some("v1"), None).await.unwrap();
+    let requests = calm.passed().len();
+    for at in (0..requests).step_by(3) {
+        // Everything from there on is refused: as if the process or the network had died.
+        let dead = FaultyRegistry::start(to.port(), move |n, _| {
+            if n < at { Mishap::None } else { Mishap::Answer(400, vec![], String::new()) }
+        });
+        let dead = dead.await.unwrap();
+        let path = format!("cut-{at}");
+        let broken = Copier::new(2).copy(&origin, "v1", &place(&client, &dead.host(), &path), Some("v1"), None).await;
+        assert!(broken.is_err(), "{at}");
+        // The tag goes last: nobody sees half an image.
+        let target = place(&client, &to.host(), &path);
+        if let Ok(seen) = target.manifest("v1").await {
+            assert_eq!(seen.digest, index.digest);
+        }
+        let finished = Copier::new(2).copy(&origin, "v1", &target, Some("v1"), None).await.unwrap();
+        assert_eq!(finished.digest, index.digest);
+        let text = format!("{}/{path}:v1", to.host());
+        assert_eq!(to.judge("crane", &["digest", &text]).unwrap().trim(), index.digest.to_string());
+    }
+    // One cut connection is not even noticed.
+    let faulty =
+        FaultyRegistry::start(to.port(), |n, _| if n % 5 == 4 { Mishap::Cut } else { Mishap::None }).await.unwrap();
+    Copier::new(1).copy(&origin, "v1", &place(&client, &faulty.host(), "once"), Some("v1"), None).await.unwrap();
+}
+
+async fn blobs_that_images_share_are_mounted() {
+    let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
+    let client = client(Credentials::Anonymous);
+    let counted = FaultyRegistry::start(to.port(), |_, _: &Passed| Mishap::None).await.unwrap();
+    let shared = noise(200_000);
+    let copier = Copier::new(4);
+    let mut sent = Vec::new();
+    for name in ["one", "two"] {
+        push_multi(&client, &repository(&from.host(), name).with_tag("v1").unwrap(), &shared).await;
+        let (origin, target) = (place(&client, &from.host(), name), place(&client, &counted.host(), name));
+        sent.push(copier.copy(&origin, "v1", &target, Some("v1"), None).await.unwrap().bytes);
+    }
+    assert!(sent[0] >= 200_000 && sent[1] < 1000, "{sent:?}");
+    assert!(counted.passed().iter().any(|passed| passed.line.contains("mount=") && passed.line.contains("from=one")));
+}
