@@ -78,6 +78,8 @@ pub enum Command {
     Explain(crate::explain::Args),
     #[command(subcommand)]
     Distribution(crate::distribution::Command),
+    #[command(subcommand)]
+    Artifact(crate::artifact::Command),
     Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
     Generate(crate::generate::Command),

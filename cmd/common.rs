@@ -8,6 +8,7 @@ mod inventory;
 pub mod list;
 pub mod manifest_file;
 pub mod read_source;
+pub mod registries;
 mod request;
 pub mod run_in_process;
 pub mod saved_plan;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 mod apply;
+mod artifact;
 mod build;
 mod check;
 mod cli;
@@ -100,6 +101,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
+        Command::Artifact(command) => artifact::run(&command, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
     }

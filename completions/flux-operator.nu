@@ -1388,14 +1388,23 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Print the objects of a FluxInstance, offline
+  # Print the objects of a FluxInstance
   export extern "flux-operator build instance" [
     --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
     --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
     --strict                  # Fail on patches without effect and on images without digest
-    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1422,7 +1431,7 @@ module completions {
   export extern "flux-operator build help" [
   ]
 
-  # Print the objects of a FluxInstance, offline
+  # Print the objects of a FluxInstance
   export extern "flux-operator build help instance" [
   ]
 
@@ -1476,7 +1485,16 @@ module completions {
     --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a table, a table with unchanged objects, or JSON
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
-    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
@@ -1566,7 +1584,16 @@ module completions {
     --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -1655,7 +1682,16 @@ module completions {
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
-    --distribution: path      # Flux manifests to build from instead of the embedded ones
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -2524,7 +2560,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show and export the Flux versions that can be installed
+  # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2555,7 +2591,16 @@ module completions {
   # List the Flux versions that can be installed
   export extern "flux-operator distribution versions" [
     --version: string         # Only versions in this range, for example 2.8.x or >=2.7
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
@@ -2595,7 +2640,16 @@ module completions {
     --version: string         # Version or range; its newest version is taken
     --registry: string        # Registry the images are pulled from
     --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
@@ -2629,7 +2683,16 @@ module completions {
   # Write the manifests of a Flux version into a folder
   export extern "flux-operator distribution export" [
     --version: string         # Version or range; its newest version is written
-    --distribution: path      # Packaged distribution to use instead of the built-in one: a folder or a .tar.gz file
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -2653,6 +2716,189 @@ module completions {
     directory: path           # Folder to write to; created if it is missing
   ]
 
+  def "nu-complete flux-operator distribution pull color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Pull a distribution from a registry into a folder
+  export extern "flux-operator distribution pull" [
+    --output(-o): path        # Folder to write to; created if it is missing
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution pull color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution push color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Push the manifests of a Flux version to a registry
+  export extern "flux-operator distribution push" [
+    --version: string         # Version or range; its newest version is pushed
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution push color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # Where to push to: oci://HOST/REPOSITORY:TAG
+  ]
+
+  def "nu-complete flux-operator distribution mirror variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator distribution mirror color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Copy the container images of a Flux version to another registry
+  export extern "flux-operator distribution mirror" [
+    --version: string         # Version or range; its newest version is taken
+    --registry: string        # Registry the images come from
+    --variant: string@"nu-complete flux-operator distribution mirror variant" # Build of the images [default: the registry's own]
+    --components: string      # Controllers to take [default: all]
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --dry-run                 # Say what would be copied, and copy nothing
+    --verify                  # Ask the destination for every digest once all is copied
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    destination: string       # Where to copy to: HOST/PATH; each image goes below it
+  ]
+
+  def "nu-complete flux-operator distribution check-mirror variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator distribution check-mirror color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Check that a registry holds the images of a Flux version
+  export extern "flux-operator distribution check-mirror" [
+    --version: string         # Version or range; its newest version is taken
+    --registry: string        # Registry the images come from
+    --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Build of the images [default: the registry's own]
+    --components: string      # Controllers to take [default: all]
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    destination: string       # The mirror: HOST/PATH
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator distribution help" [
   ]
@@ -2669,8 +2915,266 @@ module completions {
   export extern "flux-operator distribution help export" [
   ]
 
+  # Pull a distribution from a registry into a folder
+  export extern "flux-operator distribution help pull" [
+  ]
+
+  # Push the manifests of a Flux version to a registry
+  export extern "flux-operator distribution help push" [
+  ]
+
+  # Copy the container images of a Flux version to another registry
+  export extern "flux-operator distribution help mirror" [
+  ]
+
+  # Check that a registry holds the images of a Flux version
+  export extern "flux-operator distribution help check-mirror" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator distribution help help" [
+  ]
+
+  def "nu-complete flux-operator artifact color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Push, pull and compare OCI artifacts with manifests
+  export extern "flux-operator artifact" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator artifact push color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Push manifests as an OCI artifact for Flux
+  export extern "flux-operator artifact push" [
+    --path(-f): path          # Folder or file with the manifests
+    --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
+    --source: string          # Address of the repository the manifests come from
+    --revision: string        # What they are in that repository: BRANCH@sha1:COMMIT
+    --created: string         # When they were made, in RFC 3339; left out, the digest stays the same
+    --annotation(-a): string  # More annotations, repeatable
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact push color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # Where to push to: oci://HOST/REPOSITORY:TAG
+  ]
+
+  def "nu-complete flux-operator artifact pull color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Pull an OCI artifact and unpack it into a folder
+  export extern "flux-operator artifact pull" [
+    --output(-o): path        # Folder to unpack into; created if it is missing, files in it are overwritten
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST
+  ]
+
+  def "nu-complete flux-operator artifact diff color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Compare local manifests with an OCI artifact
+  export extern "flux-operator artifact diff" [
+    --path(-f): path          # Folder or file with the manifests
+    --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST
+  ]
+
+  def "nu-complete flux-operator artifact tag color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Give an OCI artifact more tags
+  export extern "flux-operator artifact tag" [
+    --tag: string             # Tag to add or move, repeatable
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact tag color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST
+  ]
+
+  def "nu-complete flux-operator artifact list ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator artifact list color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # List the artifacts of a repository: their tags, digests and origins
+  export extern "flux-operator artifact list" [
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator artifact list ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator artifact list color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    reference: string         # The repository: oci://HOST/REPOSITORY
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator artifact help" [
+  ]
+
+  # Push manifests as an OCI artifact for Flux
+  export extern "flux-operator artifact help push" [
+  ]
+
+  # Pull an OCI artifact and unpack it into a folder
+  export extern "flux-operator artifact help pull" [
+  ]
+
+  # Compare local manifests with an OCI artifact
+  export extern "flux-operator artifact help diff" [
+  ]
+
+  # Give an OCI artifact more tags
+  export extern "flux-operator artifact help tag" [
+  ]
+
+  # List the artifacts of a repository: their tags, digests and origins
+  export extern "flux-operator artifact help list" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator artifact help help" [
   ]
 
   def "nu-complete flux-operator completion shell" [] {
@@ -2998,7 +3502,7 @@ module completions {
   export extern "flux-operator help build" [
   ]
 
-  # Print the objects of a FluxInstance, offline
+  # Print the objects of a FluxInstance
   export extern "flux-operator help build instance" [
   ]
 
@@ -3106,7 +3610,7 @@ module completions {
   export extern "flux-operator help explain" [
   ]
 
-  # Show and export the Flux versions that can be installed
+  # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator help distribution" [
   ]
 
@@ -3120,6 +3624,46 @@ module completions {
 
   # Write the manifests of a Flux version into a folder
   export extern "flux-operator help distribution export" [
+  ]
+
+  # Pull a distribution from a registry into a folder
+  export extern "flux-operator help distribution pull" [
+  ]
+
+  # Push the manifests of a Flux version to a registry
+  export extern "flux-operator help distribution push" [
+  ]
+
+  # Copy the container images of a Flux version to another registry
+  export extern "flux-operator help distribution mirror" [
+  ]
+
+  # Check that a registry holds the images of a Flux version
+  export extern "flux-operator help distribution check-mirror" [
+  ]
+
+  # Push, pull and compare OCI artifacts with manifests
+  export extern "flux-operator help artifact" [
+  ]
+
+  # Push manifests as an OCI artifact for Flux
+  export extern "flux-operator help artifact push" [
+  ]
+
+  # Pull an OCI artifact and unpack it into a folder
+  export extern "flux-operator help artifact pull" [
+  ]
+
+  # Compare local manifests with an OCI artifact
+  export extern "flux-operator help artifact diff" [
+  ]
+
+  # Give an OCI artifact more tags
+  export extern "flux-operator help artifact tag" [
+  ]
+
+  # List the artifacts of a repository: their tags, digests and origins
+  export extern "flux-operator help artifact list" [
   ]
 
   # Print the completion script for a shell

@@ -39,9 +39,8 @@ use settings::Settings;
 pub struct BuildOptions {
     /// Whether patches without effect and images without digests are errors instead of warnings.
     pub strict: bool,
-    /// When set, only versions whose minor is among these are candidates: what the program supports, for distributions that
-    /// may hold more.
-    pub supported: Option<Vec<FluxVersion>>,
+    /// Whether a distribution from elsewhere may bring minors that this program does not know.
+    pub allow_unknown_minor: bool,
 }
 
 /// A finished build.
@@ -61,6 +60,8 @@ pub struct Build {
     pub latest: Option<FluxVersion>,
     /// The newest release that the version range keeps out.
     pub blocked: Option<FluxVersion>,
+    /// Digest of the artifact that the distribution came from.
+    pub artifact: Option<String>,
 }
 
 impl Build {
@@ -88,8 +89,8 @@ pub enum WarningReason {
     NoDigests,
     /// The target of a user patch selects nothing.
     UnmatchedPatch,
-    /// `spec.distribution.artifact` is set, but nothing was pulled.
-    ArtifactNotPulled,
+    /// The artifact cannot be built from; the one before it is used.
+    LastGoodArtifact,
 }
 
 /// Labels whose values say who owns an object; common metadata may not change them.
@@ -117,12 +118,15 @@ pub fn build(
     options: &BuildOptions,
 ) -> Result<Build, BuildError> {
     let spec = &instance.spec;
-    let selection = version::select(&spec.distribution.version, distribution, options.supported.as_deref())?;
+    // A minor brings fields, roles and kinds that this program knows nothing of; a patch does not.
+    let is_trusted = distribution.is_embedded() || options.allow_unknown_minor;
+    let supported = (!is_trusted).then(|| Distribution::embedded().versions());
+    let selection = version::select(&spec.distribution.version, distribution, supported.as_deref())?;
     let settings = Settings::new(instance, &selection.version.version)?;
     check_common_metadata(instance)?;
     let mut warnings = Vec::new();
     if let Some(artifact) = spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty()) {
-        warnings.push(artifact_not_pulled(artifact, distribution)?);
+        check_artifact(artifact)?;
     }
     let (image_replacements, no_digests) = images::resolve(
         &spec.distribution.registry,
@@ -193,6 +197,7 @@ pub fn build(
         warnings,
         latest: selection.latest,
         blocked: selection.blocked,
+        artifact: distribution.digest().map(str::to_owned),
     })
 }
 
@@ -208,21 +213,17 @@ fn check_common_metadata(instance: &FluxInstance) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn artifact_not_pulled(artifact: &str, distribution: &Distribution) -> Result<BuildWarning, BuildError> {
+fn check_artifact(artifact: &str) -> Result<(), BuildError> {
     let reference =
         artifact.strip_prefix("oci://").filter(|rest| rest.contains('/') && !rest.contains(char::is_whitespace));
-    if reference.is_none() {
-        return Err(BuildError::InvalidValue {
+    match reference {
+        Some(_) => Ok(()),
+        None => Err(BuildError::InvalidValue {
             field: "spec.distribution.artifact",
             value: artifact.to_string(),
             allowed: "oci://REGISTRY/REPOSITORY, with :TAG or @DIGEST".to_string(),
-        });
+        }),
     }
-    Ok(BuildWarning {
-        reason: WarningReason::ArtifactNotPulled,
-        message: format!("spec.distribution.artifact {artifact} is not pulled; built from {distribution}"),
-        hint: Some("unpack the artifact and build from that folder".to_string()),
-    })
 }
 
 fn as_patch(patch: &KustomizePatch) -> Patch {

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::distribution::{Distribution, DistributionError};
 use crate::format::tarball::Limits;
@@ -15,8 +15,11 @@ use crate::oci::{
     self, Copier, Digest, Layout, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
 
-/// Where the artifact of the reference operator's makers is; a reference without a tag means `latest`.
+/// Size of the cache unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
+
+/// A distribution is a megabyte or two; what takes longer drips.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Where a distribution is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +81,8 @@ pub enum FetchReason {
     /// Connections are not allowed, and the cache does not have it.
     #[error("it is in a registry, and no connection may be opened")]
     Offline,
+    #[error("it did not arrive within {} s", after.as_secs())]
+    TimedOut { after: Duration },
     #[error("signatures can only be verified of artifacts in a registry")]
     Unverifiable,
 }
@@ -100,7 +105,8 @@ impl Fetcher {
     /// It is not there, may not be read, carries no good signature, or is no distribution.
     pub async fn fetch(&self, source: &Source) -> Result<Distribution, FetchError> {
         let failed = |reason| FetchError { from: source.to_string(), reason };
-        self.get(source).await.map_err(failed)
+        let late = |_| Err(FetchReason::TimedOut { after: TIME_LIMIT });
+        tokio::time::timeout(TIME_LIMIT, self.get(source)).await.unwrap_or_else(late).map_err(failed)
     }
 
     async fn get(&self, source: &Source) -> Result<Distribution, FetchReason> {

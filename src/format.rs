@@ -1,4 +1,4 @@
-//! Texts and their values: YAML, version ranges, Go durations, image references, proxy rules. Pure.
+//! Texts and their values: YAML, version ranges, Go durations, image references, proxy rules, archives, ignore patterns. No network.
 
 pub mod go_duration;
 pub mod ignore;

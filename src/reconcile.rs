@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! run, apply_instance, execute   under the lease: plan, then carry it out; the instance is stored in between
-//!   draft                        build -> live objects -> plan: what differs; writes nothing
+//!   draft                        fetch -> build -> live objects -> plan: what differs; writes nothing
+//!     fetch                      the distribution: given, or the artifact of the instance
 //!     live_objects               one list per kind
 //!     ownership                  what belongs to another instance is refused
 //!     no_change_proof, takeover  what needs no dry run; whose fields become ours
@@ -21,6 +22,7 @@ pub mod announce;
 pub mod apply;
 pub mod diff;
 mod draft;
+mod fetch;
 pub mod fields;
 pub mod health;
 pub mod interrupt;
@@ -42,6 +44,7 @@ pub mod takeover;
 pub mod uninstall;
 
 pub use draft::{SavedPlan, plan, plan_for};
+pub use fetch::Distributions;
 pub use options::{PlanOptions, RunOptions};
 pub use outcome::{Failure, Outcome, ReconcileError};
 pub use plan::Plan;

@@ -46,7 +46,7 @@ pub struct Args {
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///
     /// Nothing else is done, and nothing at all if the cluster has moved since.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "strict", "dry_run"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "allow_unknown_minor", "verify_key", "strict", "dry_run"])]
     pub plan: Option<PathBuf>,
     /// Take fields over that another manager set to other values
     #[arg(long)]
@@ -123,15 +123,15 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
-    let distribution = args.distribution.open()?;
+    let distributions = shell.interruptible(args.distribution.open(shell)).await?;
     let without = command_without_in_process(session, args, &target);
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without: &without };
-    let mut options = run_in_process::options(&args.in_process, args.distribution.strict);
+    let mut options = run_in_process::options(&args.in_process, &args.distribution);
     options.wait = args.wait.wait;
     let work = async |options: &RunOptions, listener: &Listener| {
         let force = args.force_conflicts;
-        reconcile::apply_instance(&session.cluster, manifest, force, &distribution, options, listener).await
+        reconcile::apply_instance(&session.cluster, manifest, force, distributions.as_ref(), options, listener).await
     };
     reconcile_here(&request, options, args.yes, work).await
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use flux_operator::reconcile::{self, RunOptions};
 
 use super::instance::Args;
-use crate::common::run_in_process::{self, Listener, RunRequest, reconcile_here};
+use crate::common::run_in_process::{self, DistributionArgs, Listener, RunRequest, reconcile_here};
 use crate::common::saved_plan::PlanFile;
 use crate::common::{Session, Target, instance_kind};
 use crate::shell::{CliError, Exit, Shell};
@@ -30,7 +30,7 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
             without: &without,
         };
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
-        let options = run_in_process::options(&args.in_process, false);
+        let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
         let work = async |options: &RunOptions, listener: &Listener| {
             reconcile::execute(&session.cluster, &saved, args.force_conflicts, options, listener).await
         };

@@ -1,24 +1,22 @@
 //! `build instance`: a FluxInstance in, the objects it stands for out.
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
-use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
 use super::explain;
 use crate::common::manifest_file::read_instance;
+use crate::common::registries::SourceArgs;
 use crate::render::hints;
 use crate::shell::{CliError, Exit, Shell};
 
-/// Print the objects of a FluxInstance, offline
+/// Print the objects of a FluxInstance
 ///
 /// The objects are those a reconcile would apply, in the order it would apply
 /// them: controllers with pinned images, shards, patches and labels included.
-/// Needs neither a cluster nor a network. A manifest without a namespace is
-/// built for --namespace, else flux-system.
+/// Needs no cluster, and a network only for a distribution in a registry. A
+/// manifest without a namespace is built for --namespace, else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what an instance stands for\n  \
@@ -46,11 +44,8 @@ pub struct Args {
     /// Fail on patches without effect and on images without digest
     #[arg(long)]
     pub strict: bool,
-    /// Flux manifests to build from instead of the embedded ones
-    ///
-    /// A directory or .tar.gz as `distribution export` writes it.
-    #[arg(long, value_name = "DIR|FILE.tar.gz")]
-    pub distribution: Option<PathBuf>,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,13 +59,9 @@ pub enum Output {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let manifest = read_instance(&args.filename, shell)?;
-    let distribution = match &args.distribution {
-        None => Distribution::embedded(),
-        Some(path) => Distribution::open(path).map_err(|error| {
-            CliError::failed(format!("cannot use the distribution {}", path.display())).caused_by(&error)
-        })?,
-    };
-    let options = BuildOptions { strict: args.strict, ..BuildOptions::default() };
+    let artifact = manifest.instance.spec.distribution.artifact.as_deref();
+    let distribution = shell.run(args.source.open(shell, artifact))?;
+    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.source.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

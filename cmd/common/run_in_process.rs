@@ -1,7 +1,6 @@
 //! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -10,24 +9,24 @@ use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::cluster::requests::CallError;
-use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::{
-    self, CustomResources, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
+    self, CustomResources, Distributions, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
 };
 use kube::core::DynamicObject;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::common::registries::{self, SourceArgs};
 use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
 use crate::shell::cluster::cli_error;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::{Progress, ProgressMode, State};
-use crate::shell::{CliError, Exit, environment, interrupted};
+use crate::shell::{CliError, Exit, Shell, environment, interrupted};
 
 /// The flags of every command that can do the operator's work here.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -41,13 +40,10 @@ pub struct InProcessArgs {
     pub force_in_process: bool,
 }
 
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct DistributionArgs {
-    /// Flux manifests to build from instead of the embedded ones
-    ///
-    /// A directory or .tar.gz as `distribution export` writes it.
-    #[arg(long, value_name = "DIR|FILE.tar.gz")]
-    pub distribution: Option<PathBuf>,
+    #[command(flatten)]
+    pub source: SourceArgs,
     /// Fail on patches without effect and on images without digest
     #[arg(long)]
     pub strict: bool,
@@ -55,16 +51,19 @@ pub struct DistributionArgs {
 
 impl DistributionArgs {
     pub fn is_given(&self) -> bool {
-        self.distribution.is_some() || self.strict
+        self.strict || self.source.is_given()
     }
 
-    /// Opens the distribution to build from.
-    pub fn open(&self) -> Result<Distribution, CliError> {
-        match &self.distribution {
-            None => Ok(Distribution::embedded()),
-            Some(path) => Distribution::open(path).map_err(|error| {
-                CliError::failed(format!("cannot use the distribution {}", path.display())).caused_by(&error)
-            }),
+    fn plan_options(&self) -> PlanOptions {
+        let allow_unknown_minor = self.source.allow_unknown_minor;
+        PlanOptions { strict: self.strict, allow_unknown_minor, ..PlanOptions::default() }
+    }
+
+    /// What the flag says, got now; without the flag what the instance says, which the run gets.
+    pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
+        match &self.source.distribution {
+            Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
+            None => Ok(Box::new(self.source.fetcher()?)),
         }
     }
 }
@@ -89,7 +88,7 @@ pub fn refuse_beside_operator(
 }
 
 /// Options of a run from this terminal.
-pub fn options(args: &InProcessArgs, strict: bool) -> RunOptions {
+pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOptions {
     let host = environment::host_name().unwrap_or_else(|| "terminal".to_owned());
     let mut options = RunOptions::in_process(lease::unique_identity(&format!(
         "{TERMINAL_IDENTITY_PREFIX}{host}_{}",
@@ -101,7 +100,7 @@ pub fn options(args: &InProcessArgs, strict: bool) -> RunOptions {
         lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
-    options.plan.strict = strict;
+    options.plan = distribution.plan_options();
     options
 }
 
@@ -308,18 +307,19 @@ pub async fn plan(
     args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
-    let distribution = args.open()?;
-    let options = PlanOptions { strict: args.strict, ..PlanOptions::default() };
+    let options = args.plan_options();
     let request = RunRequest { session, mode, target, verb: "plan", again: "", without: "" };
     let key = request.key();
     let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
-    let work = async {
-        match manifest {
-            Some(manifest) => reconcile::plan_for(&session.cluster, manifest, &distribution, &options, &listener).await,
-            None => reconcile::plan(&session.cluster, &target.id(), &distribution, &options, &listener).await,
-        }
-    };
     let result = session.shell.interruptible(async {
+        let distributions = args.open(session.shell).await?;
+        let work = async {
+            let (cluster, distributions) = (&session.cluster, distributions.as_ref());
+            match manifest {
+                Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, &options, &listener).await,
+                None => reconcile::plan(cluster, &target.id(), distributions, &options, &listener).await,
+            }
+        };
         match timeout_at(session.deadline.instant(), work).await {
             Ok(Ok(plan)) => Ok(plan),
             Ok(Err(error)) => Err(request.error(&error).await),
@@ -385,10 +385,14 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         Failure::Unhealthy { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
         Failure::Call(error) => cli_error(&error.explained).exit(),
         Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit()),
+        Failure::Artifact(error) => registries::exit_of_fetch(error),
         Failure::Build(_) | Failure::Prune(_) | Failure::Suspended => Exit::Failed,
     };
     let mut error = CliError::new(exit, format!("{key} failed"));
     error = error.cause(format!("{}: {}", outcome.reason, outcome.message.trim_end())).object(key);
+    if let Failure::Artifact(artifact) = failure {
+        error = registries::with_fetch_hint(error, artifact);
+    }
     if let Failure::Build(build) = failure
         && let Some(hint) = hints::of_build(build)
     {
@@ -414,6 +418,10 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
         ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
+        ReconcileError::Artifact(artifact) => {
+            let failed = failed().with_exit(registries::exit_of_fetch(artifact));
+            registries::with_fetch_hint(failed, artifact)
+        }
         ReconcileError::Build(build) => hints::of_build(build).into_iter().fold(failed(), CliError::hint),
         ReconcileError::Moved { .. } | ReconcileError::PlanOutdated { .. } => {
             failed().hint("make a new plan with `flux-operator plan instance --out FILE`")
@@ -501,7 +509,7 @@ impl Listener {
             changed => format!("{changed} objects were changed"),
         };
         match stage {
-            None | Some(Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
+            None | Some(Stage::Fetch | Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
             Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
             None => done,
         }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use flux_operator::format::version_range::VersionRange;
 
-use super::{SourceArgs, newest};
+use super::newest;
+use crate::common::registries::SourceArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Write the manifests of a Flux version into a folder
@@ -31,7 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let distribution = args.source.open()?;
+    let distribution = shell.run(args.source.open(shell, None))?;
     let version = newest(&distribution, &args.version)?;
     let directory = args.directory.display();
     let written = distribution

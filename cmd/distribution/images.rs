@@ -5,7 +5,8 @@ use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Cell, Column, Row};
 use serde::Serialize;
 
-use super::{ListArgs, SourceArgs, newest, unusable};
+use super::{ListArgs, newest, unusable, variants};
+use crate::common::registries::SourceArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the container images of a Flux version
@@ -37,12 +38,8 @@ pub struct Args {
     list: ListArgs,
 }
 
-fn variants() -> clap::builder::PossibleValuesParser {
-    Variant::ALL.map(Variant::as_str).into()
-}
-
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let distribution = args.source.open()?;
+    let distribution = shell.run(args.source.open(shell, None))?;
     let version = newest(&distribution, &args.version)?;
     let registry = args.registry.trim_end_matches('/');
     let named = args.variant.as_deref().map(str::parse).transpose();

@@ -5,7 +5,8 @@ use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Cell, Column, Row};
 use serde::Serialize;
 
-use super::{ListArgs, SourceArgs, unusable, what_there_is};
+use super::{ListArgs, unusable, what_there_is};
+use crate::common::registries::SourceArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the Flux versions that can be installed
@@ -31,7 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let distribution = args.source.open()?;
+    let distribution = shell.run(args.source.open(shell, None))?;
     let all = distribution.versions();
     let rows: Vec<VersionView> = all
         .iter()

@@ -80,16 +80,16 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
-    let distribution = args.distribution.open()?;
+    let distributions = shell.interruptible(args.distribution.open(shell)).await?;
     let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
-    let mut options = run_in_process::options(&args.in_process, args.distribution.strict);
+    let mut options = run_in_process::options(&args.in_process, &args.distribution);
     options.wait = args.wait.wait;
     // The request is written also when we answer it: the status then says which request it is about.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force));
     let work = async |options: &RunOptions, listener: &Listener| {
-        reconcile::run(&session.cluster, &target.id(), &distribution, options, listener).await
+        reconcile::run(&session.cluster, &target.id(), distributions.as_ref(), options, listener).await
     };
     reconcile_here(&request, options, args.yes, work).await
 }

@@ -8,7 +8,6 @@ use flux_operator::cluster::{
     Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginTerminal, Retry,
     RetryObserver,
 };
-use flux_operator::format::proxy::ProxyEnvironment;
 
 use crate::render::hints;
 
@@ -28,11 +27,7 @@ pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
     let options = ConnectOptions {
         kubeconfig: kubeconfig(flags),
         overrides: overrides(flags),
-        proxy: ProxyEnvironment {
-            https_proxy: environment::any_case(environment::HTTPS_PROXY),
-            http_proxy: environment::any_case(environment::HTTP_PROXY),
-            no_proxy: environment::any_case(environment::NO_PROXY),
-        },
+        proxy: environment::proxy(),
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         on_retry: observer(flags.quiet),

@@ -3,6 +3,8 @@
 //! Precedence: flag, then environment, then configuration file, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
 //! and `HOME` mean what they mean everywhere.
 
+use flux_operator::format::proxy::ProxyEnvironment;
+
 /// List of kubeconfig files, as for kubectl.
 pub const KUBECONFIG: &str = "KUBECONFIG";
 /// Default of `--namespace`.
@@ -28,6 +30,14 @@ pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
 pub const HTTP_PROXY: &str = "HTTP_PROXY";
 /// Servers that need no proxy.
 pub const NO_PROXY: &str = "NO_PROXY";
+/// Folder of docker's `config.json`, with the credentials of registries.
+pub const DOCKER_CONFIG: &str = "DOCKER_CONFIG";
+/// Podman's file with the credentials of registries.
+pub const REGISTRY_AUTH_FILE: &str = "REGISTRY_AUTH_FILE";
+/// Where Podman keeps that file unless told otherwise.
+pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+/// Where artifacts are kept that were pulled, in a folder of this program.
+pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// Set in every pod: where the API server is.
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
@@ -41,6 +51,15 @@ pub fn text(name: &str) -> Option<String> {
 pub fn any_case(name: &str) -> Option<String> {
     text(name).or_else(|| text(&name.to_lowercase()))
 }
+/// The proxies of the environment, for API servers and registries.
+pub fn proxy() -> ProxyEnvironment {
+    ProxyEnvironment {
+        https_proxy: any_case(HTTPS_PROXY),
+        http_proxy: any_case(HTTP_PROXY),
+        no_proxy: any_case(NO_PROXY),
+    }
+}
+
 /// Name of this machine, set by most shells.
 pub const HOSTNAME: &str = "HOSTNAME";
 

@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::run_in_process::{
-    self, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator, uninstall_here,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator,
+    uninstall_here,
 };
 use crate::common::{Followed, Session, Target, until_gone};
 use crate::delete::request_deletion;
@@ -160,7 +161,7 @@ async fn uninstall_in_process(
         again: &again,
         without: &without,
     };
-    let options = run_in_process::options(&args.in_process, false);
+    let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
     let work = async |options: &RunOptions, listener: &Listener| {
         let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
         let options = UninstallOptions {

@@ -10,6 +10,9 @@ pub enum BuildError {
     /// `spec.distribution.version` is not a range.
     #[error(transparent)]
     VersionRange(#[from] VersionRangeError),
+    /// A distribution from elsewhere is newer than this program.
+    #[error("flux {version} of {distribution} is of a minor that this program does not know")]
+    UnknownMinor { version: String, distribution: String },
     #[error("no match found for semver: {range} in {distribution}{}", .newest.as_ref().map(|v| format!("; the newest is {v}")).unwrap_or_default())]
     NoVersion { range: String, distribution: String, newest: Option<String> },
     #[error("failed to parse Flux version from \"{0}\"")]
@@ -57,7 +60,7 @@ impl BuildError {
     pub fn category(&self) -> &'static str {
         match self {
             BuildError::VersionRange(_) => "InvalidVersionRange",
-            BuildError::NoVersion { .. } => "VersionNotFound",
+            BuildError::NoVersion { .. } | BuildError::UnknownMinor { .. } => "VersionNotFound",
             BuildError::UnreadableVersion(_) => "InvalidVersion",
             BuildError::Downgrade { .. } => "Downgrade",
             BuildError::InvalidComponent { .. } => "InvalidComponents",
@@ -79,6 +82,9 @@ impl BuildError {
     /// What a person can do about it, where there is one thing to do.
     pub fn hint(&self) -> Option<String> {
         match self {
+            BuildError::UnknownMinor { .. } => {
+                Some("use a newer program, a range without this minor, or allow unknown minors".to_string())
+            }
             BuildError::UnmatchedPatch { hint, .. } | BuildError::NoDigests { hint, .. } => Some(hint.clone()),
             BuildError::VersionRange(_) => {
                 Some("write a range such as 2.x, 2.9.x or >=2.8 <3, or one version such as 2.9.4".to_string())

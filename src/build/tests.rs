@@ -1068,15 +1068,6 @@ fn ordinary_words_are_ordinary_shard_names() {
 }
 
 #[test]
-fn an_artifact_gives_one_warning_that_nothing_is_pulled() {
-    let build =
-        built(json!({"distribution": {"artifact": "oci://ghcr.io/controlplaneio-fluxcd/flux-operator-manifests"}}));
-    assert_eq!(build.warnings.len(), 1);
-    assert_eq!(build.warnings[0].reason, WarningReason::ArtifactNotPulled);
-    assert!(build.warnings[0].message.contains("is not pulled"));
-}
-
-#[test]
 fn every_embedded_version_builds_with_every_component_it_has() {
     for version in Distribution::embedded().versions() {
         let count = if version::at_least(&version.version, 2, 7, 0) { 7 } else { 6 };

@@ -44,6 +44,11 @@ pub(super) fn select(
     let stable: VersionRange = STABLE.parse()?;
     let latest = newest(&|candidate| stable.matches(&candidate.version));
     let Some(version) = newest(&|candidate| parsed.matches(&candidate.version)) else {
+        // Named, because the range does find it: it is the program that is too old.
+        let unknown = distribution.versions().into_iter().filter(|candidate| parsed.matches(&candidate.version));
+        if let Some(unknown) = unknown.max_by(|a, b| a.version.cmp(&b.version)) {
+            return Err(BuildError::UnknownMinor { version: unknown.name, distribution: distribution.to_string() });
+        }
         return Err(BuildError::NoVersion {
             range: range.to_string(),
             distribution: distribution.to_string(),
@@ -123,6 +128,8 @@ mod tests {
         assert_eq!(pick("*").as_deref(), Some("v2.3.0"));
         assert_eq!(pick("2.2.x").as_deref(), Some("v2.2.3"));
         assert_eq!(pick("v2.4.0"), None);
+        let error = select("2.4.x", &distribution, Some(&supported)).unwrap_err().to_string();
+        assert!(error.starts_with("flux v2.4.0 of the embedded distribution is of a minor"), "{error}");
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub enum Credentials {
     Anonymous,
     /// As docker does for the person at the keyboard.
     Docker(DockerConfig),
+    /// The same with the first of these files that exists, read when a registry asks who is there.
+    DockerFiles { paths: Vec<PathBuf>, search_path: Option<OsString> },
     /// The content of a Secret of type `kubernetes.io/dockerconfigjson`; helpers in it are not run.
     PullSecret(DockerConfig),
 }
@@ -268,6 +270,21 @@ fn password_login(username: &str, password: &str) -> Option<Login> {
 }
 
 impl Credentials {
+    /// Takes the data of a pull secret: `.dockerconfigjson`, else the legacy `.dockercfg`. Secrets of other types hold no
+    /// credentials, as for Kubernetes. `origin` names it in errors.
+    ///
+    /// # Errors
+    /// The data is no docker configuration.
+    pub fn from_pull_secret(origin: &str, data: &BTreeMap<String, Vec<u8>>) -> Result<Self, LoginError> {
+        if let Some(text) = data.get(".dockerconfigjson") {
+            return DockerConfig::parse(origin, text).map(Credentials::PullSecret);
+        }
+        match data.get(".dockercfg") {
+            Some(text) => DockerConfig::parse_legacy(origin, text).map(Credentials::PullSecret),
+            None => Ok(Credentials::Anonymous),
+        }
+    }
+
     /// Returns the login for a repository; None is anonymous.
     ///
     /// # Errors
@@ -276,6 +293,9 @@ impl Credentials {
         match self {
             Credentials::Anonymous => Ok(None),
             Credentials::Docker(config) => config.login(repository).await,
+            Credentials::DockerFiles { paths, search_path } => {
+                DockerConfig::read_first(paths, search_path.clone())?.login(repository).await
+            }
             Credentials::PullSecret(config) => Ok(config.entry(repository).and_then(Entry::login)),
         }
     }

@@ -16,7 +16,7 @@ use super::error::{Reason, registry_message};
 use super::http::{ByteCounter, Http, Outgoing, Payload, join, text};
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
-use super::{Access, Descriptor, Digest, Manifest, MediaType, OciError, Platform, Reference, Repository};
+use super::{Access, Credentials, Descriptor, Digest, Manifest, MediaType, OciError, Platform, Reference, Repository};
 
 /// Of an answer that reports a failure.
 const MAX_FAILURE_BYTES: u64 = 64 << 10;
@@ -55,6 +55,12 @@ pub enum BlobSource {
 impl Registries {
     pub fn new(access: Access) -> Self {
         Registries(Arc::new(Inner { http: Http::new(access), authorizer: Authorizer::default() }))
+    }
+
+    /// The same registries for somebody else.
+    #[must_use]
+    pub fn with_credentials(&self, credentials: Credentials) -> Self {
+        Registries::new(Access { credentials, ..self.0.http.access.clone() })
     }
 
     /// Finds out which manifest a reference names now.

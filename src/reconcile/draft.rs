@@ -1,7 +1,7 @@
 //! From an instance to the plan of its next run; nothing is written.
 //!
 //! ```text
-//! instance + distribution -> build -> live objects -> comparison -> plan
+//! instance -> distribution -> build -> live objects -> comparison -> plan
 //! ```
 
 use std::collections::BTreeSet;
@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::fetch::Distributions;
 use super::live_objects::LiveObjects;
 use super::options::PlanOptions;
 use super::outcome::{Failure, ReconcileError, Stop};
@@ -19,7 +20,7 @@ use super::status::instance_id;
 use crate::api::manifest::Manifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
 use crate::api::{FluxInstance, InventoryEntry};
-use crate::build::{self, Build, BuildError, BuildOptions};
+use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::requests::CallError;
 use crate::cluster::{ApplyOptions, Cluster};
 use crate::distribution::Distribution;
@@ -43,7 +44,7 @@ pub struct SavedPlan {
 pub async fn plan(
     cluster: &Cluster,
     id: &ObjectId,
-    distribution: &Distribution,
+    distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
@@ -51,7 +52,7 @@ pub async fn plan(
     if instance.is_suspended() {
         return Err(ReconcileError::InstanceSuspended { instance: id.clone() });
     }
-    plan_of(cluster, &instance, distribution, options, progress).await
+    plan_of(cluster, &instance, distributions, options, progress).await
 }
 
 /// Makes the plan of an apply: of the instance as it would be stored, with the status of the one in the cluster.
@@ -61,24 +62,23 @@ pub async fn plan(
 pub async fn plan_for(
     cluster: &Cluster,
     manifest: &Manifest,
-    distribution: &Distribution,
+    distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
     // Who has the fields now is the apply's business, which may be told to take them over.
     let (instance, _) = as_it_would_be_stored(cluster, manifest, true).await?;
-    plan_of(cluster, &instance, distribution, options, progress).await
+    plan_of(cluster, &instance, distributions, options, progress).await
 }
 
 async fn plan_of(
     cluster: &Cluster,
     instance: &FluxInstance,
-    distribution: &Distribution,
+    distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let built = build_checked(instance, distribution, options)?;
+    let built = fetch_and_build(cluster, instance, distributions, options, progress).await?;
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
     ownership::refuse_second_instance(cluster, instance).await?;
     let mut live = live_objects(cluster, instance, &built, options).await?;
@@ -90,6 +90,7 @@ async fn plan_of(
             Failure::Apply(errors) => ReconcileError::Refused(errors),
             Failure::Call(error) => ReconcileError::Call(error),
             Failure::Build(error) => ReconcileError::Build(error),
+            Failure::Artifact(error) => ReconcileError::Artifact(error),
             // Planning has no other failure.
             _ => ReconcileError::Refused(vec![]),
         }),
@@ -149,13 +150,44 @@ pub(super) async fn apply_written(
     applied.map(|(_, stored)| stored).map_err(|error| CallError { explained: Box::new(error), status: None })
 }
 
-pub(super) fn build_checked(
+/// Builds from what the instance is to be built from now. A newer artifact that cannot be built does not end an
+/// installation that works: then what it was built from last stays in use, with a warning.
+pub(super) async fn fetch_and_build(
+    cluster: &Cluster,
+    instance: &FluxInstance,
+    distributions: &dyn Distributions,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Build, ReconcileError> {
+    if instance.spec.distribution.artifact.as_deref().is_some_and(|artifact| !artifact.is_empty()) {
+        progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
+    }
+    let distribution = distributions.fetch(cluster, instance).await?;
+    progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
+    let error = match build_checked(instance, &distribution, options) {
+        Ok(built) => return Ok(built),
+        Err(error) => error,
+    };
+    // What is wrong with the instance itself is wrong with every artifact; then the first error is the one to tell.
+    let last = distributions.fetch_last_good(cluster, instance, &distribution).await.ok().flatten();
+    let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else {
+        return Err(error.into());
+    };
+    built.warnings.push(BuildWarning {
+        reason: WarningReason::LastGoodArtifact,
+        message: format!("{distribution} cannot be used and the last good one stays in use: {error}"),
+        hint: error.hint(),
+    });
+    Ok(built)
+}
+
+fn build_checked(
     instance: &FluxInstance,
     distribution: &Distribution,
     options: &PlanOptions,
 ) -> Result<Build, BuildError> {
-    let built =
-        build::build(instance, distribution, &BuildOptions { strict: options.strict, ..BuildOptions::default() })?;
+    let options = BuildOptions { strict: options.strict, allow_unknown_minor: options.allow_unknown_minor };
+    let built = build::build(instance, distribution, &options)?;
     let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
     build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
     Ok(built)
@@ -258,6 +290,7 @@ pub(super) async fn make_plan(
         previous_revision: status.last_applied_revision,
         newer: built.latest.as_ref().map(|latest| latest.name.clone()).filter(|latest| *latest != built.version.name),
         images: built.images.clone(),
+        artifact: built.artifact.clone(),
         removed_versions: plan::removed_versions(&objects),
         objects,
         prune,

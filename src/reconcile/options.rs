@@ -16,11 +16,13 @@ pub struct PlanOptions {
     pub extra_managers: Vec<String>,
     /// Patches without effect and images without digests are errors.
     pub strict: bool,
+    /// Whether a distribution from elsewhere may bring minors that this program does not know.
+    pub allow_unknown_minor: bool,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        PlanOptions { concurrency: 16, extra_managers: vec![], strict: false }
+        PlanOptions { concurrency: 16, extra_managers: vec![], strict: false, allow_unknown_minor: false }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::lease::LeaseError;
 use crate::cluster::requests::CallError;
+use crate::fetch::FetchError;
 use crate::k8s::ObjectId;
 
 /// A run that could not even record what became of it.
@@ -58,6 +59,8 @@ pub enum ReconcileError {
     #[error("{}", messages::unhealthy(true, objects))]
     NotEstablished { objects: Vec<Unhealthy> },
     #[error(transparent)]
+    Artifact(#[from] FetchError),
+    #[error(transparent)]
     Build(#[from] BuildError),
     #[error("the API server refuses {}", list_errors(.0))]
     Refused(Vec<ApplyError>),
@@ -90,6 +93,8 @@ fn list_errors(errors: &[ApplyError]) -> String {
 /// Why a run did not get the instance ready.
 #[derive(Debug)]
 pub enum Failure {
+    /// The distribution could not be had.
+    Artifact(FetchError),
     Build(BuildError),
     /// Manifests the API server refused, or could not be asked about.
     Apply(Vec<ApplyError>),
@@ -131,6 +136,7 @@ impl From<ReconcileError> for Stop {
     fn from(error: ReconcileError) -> Self {
         match error {
             ReconcileError::Call(error) => error.into(),
+            ReconcileError::Artifact(error) => Stop::Failed(Failure::Artifact(error)),
             ReconcileError::Build(error) => Stop::Failed(Failure::Build(error)),
             ReconcileError::NotEstablished { objects } => Stop::Failed(Failure::Unhealthy { timed_out: true, objects }),
             other => Stop::Abort(other),
@@ -179,10 +185,26 @@ pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) 
     }
 }
 
+/// The whole chain in one line: a condition has no second one.
+fn fetch_text(error: &FetchError) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(error) = next {
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        next = error.source();
+    }
+    text
+}
+
 /// Returns reason and message of the Ready condition.
 pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, String) {
     let failed = |text: String| format!("reconciliation failed: {text}");
     match failure {
+        Failure::Artifact(error) => (reason::ARTIFACT_FAILED, format!("fetch failed: {}", fetch_text(error))),
         Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),
         Failure::Apply(errors) => (reason::RECONCILIATION_FAILED, failed(list_errors(errors))),
         Failure::Prune(errors) => {
@@ -201,5 +223,28 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
             (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}"))
         }
         Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::FetchReason;
+    use crate::oci::{OciError, Reason};
+
+    #[test]
+    fn a_distribution_that_cannot_be_had_names_itself_and_every_cause_and_is_tried_again() {
+        let cause = Reason::NotFound { what: "oci://ghcr.io/a/b:v1".to_owned() };
+        let error = OciError { attempted: "resolve oci://ghcr.io/a/b:v1".to_owned(), reason: cause };
+        let failure =
+            Failure::Artifact(FetchError { from: "oci://ghcr.io/a/b:v1".to_owned(), reason: FetchReason::Oci(error) });
+        let instance = ObjectId::default();
+        let (reason, message) = explain(&failure, &instance);
+        assert_eq!(reason, "ArtifactFailed");
+        assert_eq!(
+            message,
+            "fetch failed: cannot get the distribution from oci://ghcr.io/a/b:v1: \
+             cannot resolve oci://ghcr.io/a/b:v1: oci://ghcr.io/a/b:v1 not found"
+        );
     }
 }

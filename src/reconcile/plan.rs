@@ -113,6 +113,9 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<String>,
     pub images: Vec<ComponentImage>,
+    /// Digest of the artifact that the distribution came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
     /// In apply order.
     pub objects: Vec<PlannedObject>,
     /// In the order of deletion.

@@ -30,6 +30,7 @@ impl<F: Fn(Update) + Send + Sync> Progress for F {
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
     Lease,
+    Fetch,
     Build,
     Plan,
     /// Custom resource definitions, namespaces and cluster roles: what everything else needs.
@@ -52,6 +53,7 @@ impl Stage {
     pub fn message(self) -> &'static str {
         match self {
             Stage::Lease => "Taking the lease",
+            Stage::Fetch => "Fetching the distribution",
             Stage::Build => "Building the manifests",
             Stage::Plan => "Detecting drift",
             Stage::ApplyDefinitions => "Applying custom resource definitions, namespaces and cluster roles",

@@ -1,7 +1,7 @@
 //! One reconciliation, from the instance to its status.
 //!
 //! ```text
-//! lease -> instance -> build -> live objects -> plan -> (the instance is stored)
+//! lease -> instance -> fetch -> build -> live objects -> plan -> (the instance is stored)
 //!       -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
 //! ```
 //! What a run works on is read under the lease. Until the plan is made nothing is written; whatever refuses a run before
@@ -12,7 +12,10 @@ use tokio::time::Instant;
 
 use super::announce::Announcer;
 use super::apply::{Change, RunContext};
-use super::draft::{self, SavedPlan, build_checked, live_objects, make_plan, objects_of_distribution, objects_to_read};
+use super::draft::{
+    self, SavedPlan, fetch_and_build, live_objects, make_plan, objects_of_distribution, objects_to_read,
+};
+use super::fetch::Distributions;
 use super::live_objects::LiveObjects;
 use super::options::RunOptions;
 use super::outcome::{Outcome, ReconcileError, Stop};
@@ -24,8 +27,8 @@ use super::status::{StatusWriter, instance_id};
 use crate::api::manifest::{self, Manifest, NamespaceChoice};
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
 use crate::api::{FluxInstance, InventoryEntry};
+use crate::build::WarningReason;
 use crate::cluster::Cluster;
-use crate::distribution::Distribution;
 use crate::k8s::ObjectId;
 
 mod ending;
@@ -49,14 +52,14 @@ const STARTS: usize = 3;
 pub async fn run(
     cluster: &Cluster,
     id: &ObjectId,
-    distribution: &Distribution,
+    distributions: &dyn Distributions,
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
     let attempt = || async {
         let instance = draft::read_instance(cluster, id).await?;
         let request = options.request.as_ref().map(Unstored::Request);
-        Run::new(cluster, instance, request, options, progress).reconcile(distribution).await
+        Run::new(cluster, instance, request, options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
     loop {
@@ -76,7 +79,7 @@ pub async fn apply_instance(
     cluster: &Cluster,
     manifest: &Manifest,
     force_conflicts: bool,
-    distribution: &Distribution,
+    distributions: &dyn Distributions,
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
@@ -84,7 +87,7 @@ pub async fn apply_instance(
     let attempt = || async {
         let (instance, live) = draft::as_it_would_be_stored(cluster, manifest, force_conflicts).await?;
         let unstored = Unstored::Written { written: &manifest.written, live, force_conflicts };
-        Run::new(cluster, instance, Some(unstored), options, progress).reconcile(distribution).await
+        Run::new(cluster, instance, Some(unstored), options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
     loop {
@@ -242,6 +245,8 @@ struct Run<'a> {
     unreadable: Vec<InventoryEntry>,
     version: Option<String>,
     revision: Option<String>,
+    /// Why the artifact that was used last is used once more.
+    artifact_warning: Option<String>,
 }
 
 impl<'a> Run<'a> {
@@ -265,16 +270,17 @@ impl<'a> Run<'a> {
             unreadable: draft::read_inventory(&instance).1,
             version: None,
             revision: None,
+            artifact_warning: None,
             instance,
             unstored,
         }
     }
 
-    async fn reconcile(mut self, distribution: &Distribution) -> Result<Outcome, ReconcileError> {
+    async fn reconcile(mut self, distributions: &dyn Distributions) -> Result<Outcome, ReconcileError> {
         if self.instance.is_suspended() {
             return self.leave_suspended().await;
         }
-        let ended = self.build_and_carry_out(distribution).await;
+        let ended = self.build_and_carry_out(distributions).await;
         self.end(ended).await
     }
 
@@ -288,9 +294,11 @@ impl<'a> Run<'a> {
         self.end(ended).await
     }
 
-    async fn build_and_carry_out(&mut self, distribution: &Distribution) -> Result<(), Stop> {
-        self.begin(Stage::Build, 0);
-        let built = build_checked(&self.instance, distribution, &self.options.plan).map_err(ReconcileError::Build)?;
+    async fn build_and_carry_out(&mut self, distributions: &dyn Distributions) -> Result<(), Stop> {
+        let built =
+            fetch_and_build(self.cluster, &self.instance, distributions, &self.options.plan, self.progress).await?;
+        self.artifact_warning =
+            built.warnings.iter().find(|w| w.reason == WarningReason::LastGoodArtifact).map(|w| w.message.clone());
         self.version = Some(built.version.name.clone());
         self.revision = Some(built.revision.to_string());
         self.begin(Stage::Plan, built.objects.len());

@@ -1,6 +1,7 @@
 //! The reconcile core against a real control plane: each test gets one of its own, because Flux is installed once per
 //! cluster.
 
+mod artifacts;
 mod drift;
 mod health;
 mod install;
@@ -17,6 +18,7 @@ use crate::support::ClusterTest;
 pub fn tests() -> Vec<ClusterTest> {
     [
         install::tests(),
+        artifacts::tests(),
         drift::tests(),
         upgrade::tests(),
         health::tests(),

@@ -77,6 +77,7 @@ fn revision(distribution: &Distribution) -> String {
     });
     let instance = serde_json::from_value(instance).unwrap();
     let built = flux_operator::build::build(&instance, distribution, &Default::default()).unwrap();
+    assert_eq!(built.artifact.as_deref(), distribution.digest());
     built.revision.to_string()
 }
 

@@ -113,7 +113,8 @@ impl Run<'_> {
             (Some(Failure::Build(_)), _) => {
                 self.writer.record(history::spec_digest(&self.instance.spec), None, duration);
             }
-            (Some(Failure::Interrupted(_)), _) | (_, None) => {}
+            // Nothing was built, so there is no digest to record.
+            (Some(Failure::Interrupted(_) | Failure::Artifact(_)), _) | (_, None) => {}
             (_, Some(digest)) => self.writer.record(digest.to_owned(), self.version.as_deref(), duration),
         }
     }

@@ -40,6 +40,9 @@ impl Run<'_> {
             self.progress.report(Update::Warning { message: warning.clone() });
         }
         self.announce_attempt(&plan);
+        if let Some(message) = self.artifact_warning.take() {
+            self.event(true, reason::ARTIFACT_FAILED, message, false);
+        }
         let ids: Vec<ObjectId> = plan.objects.iter().map(|object| object.object.clone()).collect();
         let waits = self.options.wait && self.instance.spec.waits();
         let settled = !waits || ids.iter().all(|id| is_current(&live, id));
@@ -63,7 +66,7 @@ impl Run<'_> {
         done.inventory = Some(inventory::merge(inventory::of(&ids), &self.unreadable));
         done.components = plan.images.clone();
         done.last_applied_revision = Some(plan.revision.clone());
-        done.last_artifact_revision = None;
+        done.last_artifact_revision.clone_from(&plan.artifact);
         if let Some(token) = self.instance.annotation(FORCE_AT_ANNOTATION) {
             done.last_handled_force_at = Some(token.to_owned());
         }

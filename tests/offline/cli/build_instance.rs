@@ -249,14 +249,18 @@ fn another_distribution_can_be_built_from() {
     write_distribution(folder.path());
     let input = MINIMAL.replace("2.9.4", "9.x") + "  components: [source-controller]\n";
     let path = folder.path().to_str().unwrap();
-    let output = build(&input, &["--distribution", path, "-o", "name"]).exits(0);
+    let output = build(&input, &["--distribution", path, "--allow-unknown-minor", "-o", "name"]).exits(0);
+    build(&input, &["--distribution", path])
+        .exits(1)
+        .stderr_has("flux v9.9.9 of the distribution")
+        .stderr_has("of a minor that");
     output
         .stdout_has("deployment.apps/source-controller\n")
         .stderr_has("warning: variant upstream-alpine has no digests");
     let missing = folder.path().join("nope");
     build(&input, &["--distribution", missing.to_str().unwrap()])
         .exits(1)
-        .stderr_has(&format!("error: cannot use the distribution {}", missing.display()));
+        .stderr_has(&format!("error: cannot get the distribution from {}", missing.display()));
 }
 
 /// The revision is a promise: this distribution never changes, so neither may the digest of what is built from it.
@@ -265,7 +269,10 @@ fn the_revision_of_a_fixed_distribution_is_pinned() {
     let folder = tempfile::tempdir().unwrap();
     write_distribution(folder.path());
     let input = MINIMAL.replace("2.9.4", "9.9.9") + "  components: [source-controller]\n";
-    let revision = build(&input, &["--distribution", folder.path().to_str().unwrap(), "--revision"]).exits(0).stdout;
+    let revision =
+        build(&input, &["--distribution", folder.path().to_str().unwrap(), "--allow-unknown-minor", "--revision"])
+            .exits(0)
+            .stdout;
     assert_eq!(revision.trim(), "v9.9.9@sha256:a288d6d8a6573a7099a5c3506d265774943b872059895571996fe1c006c942d7");
 }
 

@@ -1,0 +1,92 @@
+//! `artifact`: OCI artifacts as Flux makes and reads them, for pipelines. Needs a registry, no cluster.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use flux_operator::format::ignore::IgnoreRules;
+use flux_operator::format::tarball::{self, Files};
+use flux_operator::oci::Reference;
+
+use crate::shell::{CliError, Exit, Shell};
+
+mod diff;
+mod list;
+mod pull;
+mod push;
+mod tag;
+
+/// Push, pull and compare OCI artifacts with manifests
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Push(push::Args),
+    Pull(pull::Args),
+    Diff(diff::Args),
+    Tag(tag::Args),
+    List(list::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Push(args) => push::run(args, shell),
+        Command::Pull(args) => pull::run(args, shell),
+        Command::Diff(args) => diff::run(args, shell),
+        Command::Tag(args) => tag::run(args, shell),
+        Command::List(args) => list::run(args, shell),
+    }
+}
+
+/// Left out of every artifact unless --ignore-paths says otherwise; the same as in Flux's own command.
+const IGNORED: &str = ".git/,.gitignore,.gitmodules,.gitattributes,*.jpg,*.jpeg,*.gif,*.png,*.wmv,*.flv,*.tar.gz,*.zip";
+
+/// The files that go into an artifact.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ContentArgs {
+    /// Folder or file with the manifests
+    #[arg(short = 'f', long, value_name = "PATH", default_value = ".")]
+    pub path: PathBuf,
+    /// Files to leave out, as in a .gitignore, separated by commas
+    #[arg(long, value_name = "PATTERN,…", default_value = IGNORED, value_delimiter = ',', hide_default_value = true)]
+    pub ignore_paths: Vec<String>,
+}
+
+impl ContentArgs {
+    pub fn read(&self, shell: &Shell) -> Result<Files, CliError> {
+        let rules = IgnoreRules::parse(self.ignore_paths.iter().map(String::as_str))
+            .map_err(|error| CliError::usage("cannot use --ignore-paths").caused_by(&error))?;
+        let unreadable =
+            |error: &std::io::Error| CliError::failed(format!("cannot read {}", self.path.display())).caused_by(error);
+        let folder = tarball::read_folder(&self.path, &rules).map_err(|error| unreadable(&error))?;
+        for path in &folder.skipped {
+            shell.warn(&format!("{path} is no plain file and is left out"));
+        }
+        if folder.files.is_empty() {
+            return Err(CliError::failed(format!("{} holds no file for an artifact", self.path.display())));
+        }
+        Ok(folder.files)
+    }
+}
+
+fn parse_reference(text: &str) -> Result<Reference, String> {
+    if !text.starts_with("oci://") {
+        return Err("an artifact is written oci://HOST/REPOSITORY:TAG".to_owned());
+    }
+    text.parse().map_err(|error: flux_operator::oci::ReferenceError| error.to_string())
+}
+
+fn write_files(folder: &Path, files: &Files) -> std::io::Result<()> {
+    for (path, file) in files {
+        // Only plain names below the root come out of an archive.
+        let target = folder.join(path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&target, &file.bytes)?;
+        #[cfg(unix)]
+        if file.is_executable {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(())
+}

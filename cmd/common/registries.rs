@@ -1,0 +1,229 @@
+//! Registries as the command line reaches them: docker's credentials, the proxy variables, and the flags for both.
+
+use std::path::PathBuf;
+
+use flux_operator::distribution::Distribution;
+use flux_operator::fetch::{ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
+use flux_operator::oci::{
+    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Registries, RegistryAccess,
+};
+
+use crate::shell::{CliError, Exit, Shell, environment};
+
+const HEADING: &str = "Registry options";
+
+/// How registries are reached. Credentials are those of `docker login`.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct RegistryArgs {
+    /// Certificates in PEM that registries must present, instead of the
+    /// system's; for one registry only with its name in front, repeatable
+    #[arg(long, value_name = "[HOST=]FILE", value_hint = clap::ValueHint::FilePath, help_heading = HEADING)]
+    pub registry_ca: Vec<String>,
+    /// Client certificate in PEM, shown to registries that ask for one
+    #[arg(long, value_name = "[HOST=]FILE", value_hint = clap::ValueHint::FilePath, requires = "registry_key", help_heading = HEADING)]
+    pub registry_cert: Vec<String>,
+    /// Private key of the client certificate, in PEM
+    #[arg(long, value_name = "[HOST=]FILE", value_hint = clap::ValueHint::FilePath, requires = "registry_cert", help_heading = HEADING)]
+    pub registry_key: Vec<String>,
+    /// Registry that is spoken to without TLS, repeatable; those on this
+    /// machine are anyway
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = HEADING)]
+    pub plain_http: Vec<String>,
+}
+
+impl RegistryArgs {
+    pub fn open(&self) -> Result<Registries, CliError> {
+        let search_path = std::env::var_os(environment::PATH);
+        let mut access = Access::new(Credentials::DockerFiles { paths: docker_config_files(), search_path });
+        access.proxy = environment::proxy();
+        for argument in &self.registry_ca {
+            let (settings, path) = settings_of(&mut access, argument);
+            settings.authorities = Some(read(path)?);
+        }
+        for (certificate, key) in self.registry_cert.iter().zip(&self.registry_key) {
+            let key = read_text(split(key).1)?;
+            let (settings, path) = settings_of(&mut access, certificate);
+            settings.identity = Some(ClientIdentity { certificate: read(path)?, key: key.into() });
+        }
+        for host in &self.plain_http {
+            settings_of(&mut access, &format!("{host}=")).0.plain_http = Some(true);
+        }
+        Ok(Registries::new(access))
+    }
+}
+
+/// Splits `HOST=FILE`; a file alone is for all registries.
+fn split(argument: &str) -> (Option<&str>, &str) {
+    match argument.split_once('=') {
+        Some((host, path)) if !host.contains('/') => (Some(host), path),
+        _ => (None, argument),
+    }
+}
+
+fn settings_of<'a, 'b>(access: &'a mut Access, argument: &'b str) -> (&'a mut RegistryAccess, &'b str) {
+    match split(argument) {
+        (None, path) => (&mut access.everywhere, path),
+        (Some(host), path) => {
+            let everywhere = access.everywhere.clone();
+            (access.registries.entry(host.to_ascii_lowercase()).or_insert(everywhere), path)
+        }
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path).map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
+}
+
+fn read_text(path: &str) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
+}
+
+/// Docker's file, else Podman's: the first that exists counts.
+fn docker_config_files() -> Vec<PathBuf> {
+    let variable = |name: &str| environment::text(name).map(PathBuf::from);
+    if let Some(folder) = variable(environment::DOCKER_CONFIG) {
+        return vec![folder.join("config.json")];
+    }
+    let in_home = std::env::home_dir().map(|home| home.join(".docker/config.json"));
+    let of_podman = [
+        variable(environment::REGISTRY_AUTH_FILE),
+        variable(environment::XDG_RUNTIME_DIR).map(|folder| folder.join("containers/auth.json")),
+    ];
+    in_home.into_iter().chain(of_podman.into_iter().flatten()).collect()
+}
+
+/// Says why a registry did not do what was asked, with the exit code of its category and the next step.
+pub fn registry_error(error: &OciError) -> CliError {
+    with_next_step(CliError::new(exit_of(&error.reason), error.to_string()).caused_by(&error.reason), &error.reason)
+}
+
+fn exit_of(reason: &Reason) -> Exit {
+    match reason {
+        Reason::NotFound { .. } => Exit::NotFound,
+        Reason::Unauthorized { .. } | Reason::Denied { .. } => Exit::Denied,
+        Reason::Unreachable { .. } | Reason::Tls { .. } | Reason::TimedOut { .. } => Exit::Unreachable,
+        _ => Exit::Failed,
+    }
+}
+
+fn with_next_step(error: CliError, reason: &Reason) -> CliError {
+    match reason {
+        Reason::Unauthorized { registry, .. } => error.hint(format!("log in with `docker login {registry}`")),
+        Reason::Tls { registry, .. } => error.hint(format!(
+            "for a registry with certificates of its own add --registry-ca FILE, for one without TLS --plain-http {registry}"
+        )),
+        Reason::Unsigned { seen: 0, .. } => error.hint("sign it with `cosign sign --key`, keyless signatures do not count"),
+        _ => error,
+    }
+}
+
+/// Where the manifests of Flux come from.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct SourceArgs {
+    /// Flux manifests to use instead of the embedded ones: a folder, an
+    /// archive, an OCI image layout, an artifact in a registry, or an archive
+    /// on standard input
+    ///
+    /// Folders and archives are as `distribution export` writes them. Artifacts
+    /// are pulled with the credentials of `docker login` and kept in the user's
+    /// cache folder.
+    #[arg(
+        long,
+        visible_alias = "distribution-artifact",
+        value_name = "DIR|FILE.tar.gz|oci-layout:DIR[:TAG]|oci://REFERENCE|-",
+        value_hint = clap::ValueHint::AnyPath
+    )]
+    pub distribution: Option<String>,
+    /// Take versions whose minor this program does not know, as they are
+    #[arg(long)]
+    pub allow_unknown_minor: bool,
+    /// Open no connection to a registry: use what is cached
+    #[arg(long)]
+    pub offline: bool,
+    /// Pull the artifact even if it is cached, and do not keep it
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Public key that must verify a signature of the artifact, as made by
+    /// `cosign sign --key`
+    #[arg(long, value_name = "FILE")]
+    pub verify_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
+}
+
+impl SourceArgs {
+    /// Whether anything says how manifests are to be got.
+    pub fn is_given(&self) -> bool {
+        self.distribution.is_some() || self.allow_unknown_minor || self.no_cache || self.verify_key.is_some()
+    }
+
+    /// Gets the distribution: what the flag says, else the artifact an instance names, else the embedded one.
+    pub async fn open(&self, shell: &Shell, artifact: Option<&str>) -> Result<Distribution, CliError> {
+        let artifact = artifact.filter(|artifact| !artifact.is_empty());
+        let text = self.distribution.as_deref().or(artifact);
+        if text == Some("-") {
+            if self.verify_key.is_some() {
+                return Err(CliError::usage("--verify-key verifies artifacts in a registry, not standard input"));
+            }
+            return Distribution::from_archive("standard input", std::io::stdin().lock())
+                .map_err(|error| CliError::failed("cannot use the distribution on standard input").caused_by(&error));
+        }
+        let source = match text {
+            None => Source::Embedded,
+            Some(text) => text.parse().map_err(|error: flux_operator::oci::ReferenceError| {
+                CliError::usage("cannot use the distribution").caused_by(&error)
+            })?,
+        };
+        let distribution = self.fetcher()?.fetch(&source).await.map_err(|error| fetch_error(&error))?;
+        if let Some(digest) = distribution.digest() {
+            shell.status(&format!("using the distribution {source} at {digest}"));
+        }
+        Ok(distribution)
+    }
+
+    pub fn fetcher(&self) -> Result<Fetcher, CliError> {
+        let key = self.verify_key.as_ref().map(|path| {
+            let bytes = read(&path.display().to_string())?;
+            PublicKey::parse(&bytes)
+                .map_err(|problem| CliError::failed(format!("cannot use {}", path.display())).cause(problem))
+        });
+        let registries = if self.offline { None } else { Some(self.registry.open()?) };
+        let cache = if self.no_cache { None } else { cache_folder() };
+        let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
+        Ok(Fetcher { registries, cache, key: key.transpose()? })
+    }
+}
+
+/// `$XDG_CACHE_HOME/flux-operator/artifacts`, else below `~/.cache`.
+fn cache_folder() -> Option<PathBuf> {
+    let home = || std::env::home_dir().map(|home| home.join(".cache"));
+    let folder = environment::text(environment::XDG_CACHE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
+    folder.or_else(home).map(|folder| folder.join("flux-operator/artifacts"))
+}
+
+fn fetch_error(error: &FetchError) -> CliError {
+    let told = CliError::new(exit_of_fetch(error), error.to_string()).caused_by(&error.reason);
+    with_fetch_hint(told, error)
+}
+
+pub fn exit_of_fetch(error: &FetchError) -> Exit {
+    match &error.reason {
+        FetchReason::Oci(oci) => exit_of(&oci.reason),
+        FetchReason::TimedOut { .. } => Exit::Unreachable,
+        _ => Exit::Failed,
+    }
+}
+
+/// Adds what can be done about a distribution that cannot be had.
+pub fn with_fetch_hint(told: CliError, error: &FetchError) -> CliError {
+    match &error.reason {
+        FetchReason::Oci(oci) => with_next_step(told, &oci.reason),
+        FetchReason::Offline => {
+            told.hint("leave --offline out, or pull it once while connected: artifacts are kept by their digest")
+        }
+        FetchReason::Distribution(_) => {
+            told.hint("write a folder of the expected layout with `flux-operator distribution export`")
+        }
+        FetchReason::TimedOut { .. } | FetchReason::Unverifiable | FetchReason::Reference(_) => told,
+    }
+}

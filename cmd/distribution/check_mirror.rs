@@ -1,0 +1,82 @@
+//! `distribution check-mirror`: what a registry lacks of a version.
+
+use flux_operator::inspect::listing::{Cell, Column, Row};
+use flux_operator::oci::{OciError, Reason};
+use futures::{StreamExt, TryStreamExt};
+use serde::Serialize;
+
+use super::{ImageArgs, ListArgs};
+use crate::common::registries::registry_error;
+use crate::shell::{CliError, Exit, Shell};
+
+const AT_ONCE: usize = 8;
+
+/// Check that a registry holds the images of a Flux version
+///
+/// Images are looked up by digest where the distribution knows it, else by tag.
+/// The exit code is 1 when one is missing.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Is the mirror ready for the upgrade?\n  \
+    flux-operator distribution check-mirror registry.example.com/flux \\\n    \
+    --version 2.9.x")]
+pub struct Args {
+    /// The mirror: HOST/PATH
+    #[arg(value_name = "REGISTRY")]
+    pub destination: String,
+    #[command(flatten)]
+    images: ImageArgs,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Serialize)]
+struct CheckView {
+    component: String,
+    image: String,
+    name: String,
+    state: &'static str,
+}
+
+impl Row for CheckView {
+    const LIST_KIND: &'static str = "MirrorCheckList";
+    const COLUMNS: &'static [Column] =
+        &[Column::new("COMPONENT"), Column::new("STATE"), Column::new("IMAGE"), Column::new("DIGEST")];
+
+    fn cells(&self) -> Vec<Cell> {
+        let name = Cell::revision(Some(&self.name));
+        vec![Cell::text(&self.component), Cell::text(self.state), Cell::text(&self.image), name]
+    }
+
+    fn name(&self) -> String {
+        format!("{}@{}", self.image, self.name)
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let images = args.images.resolve(shell, &args.destination)?;
+    let registries = args.images.source.registry.open()?;
+    let rows: Vec<CheckView> = shell.run(async {
+        let checks = images.iter().map(|image| {
+            let registries = registries.clone();
+            async move {
+                let found = registries.resolve(&image.target_reference()?).await;
+                let state = match found {
+                    Ok(_) => "present",
+                    Err(OciError { reason: Reason::NotFound { .. }, .. }) => "missing",
+                    Err(error) => return Err(registry_error(&error)),
+                };
+                let name = image.name().to_owned();
+                Ok(CheckView { component: image.component.clone(), image: image.to.to_string(), name, state })
+            }
+        });
+        futures::stream::iter(checks).buffered(AT_ONCE).try_collect().await
+    })?;
+    args.list.print(&rows, shell)?;
+    let missing = rows.iter().filter(|row| row.state == "missing").count();
+    if missing == 0 {
+        return Ok(Exit::Done);
+    }
+    shell.hint(&format!("copy them with `flux-operator distribution mirror {}`", args.destination));
+    Ok(Exit::Differences)
+}

@@ -1,0 +1,35 @@
+//! `distribution pull`: an artifact with Flux manifests into a folder.
+
+use std::path::PathBuf;
+
+use super::unusable;
+use crate::common::registries::SourceArgs;
+use crate::shell::{CliError, Exit, Shell};
+
+/// Pull a distribution from a registry into a folder
+///
+/// All its versions are checked and written as `distribution export` writes
+/// them. Prints the reference with its digest.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # What clusters are given, for a look\n  \
+    flux-operator distribution pull --output ./flux-distribution \\\n    \
+    --distribution oci://registry.example.com/flux:latest")]
+pub struct Args {
+    /// Folder to write to; created if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let distribution = shell.run(args.source.open(shell, None))?;
+    let versions = distribution.versions();
+    for version in &versions {
+        distribution.export(version, &args.output).map_err(unusable)?;
+    }
+    shell.status(&format!("wrote {} versions into {}", versions.len(), args.output.display()));
+    shell.print(&format!("{}\n", distribution.digest().unwrap_or_default()))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,133 @@
+//! Runs that take their distribution from a real registry, with the instance's pull secret.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flux_operator::distribution::Distribution;
+use flux_operator::fetch::Fetcher;
+use flux_operator::format::ignore::IgnoreRules;
+use flux_operator::format::tarball::read_folder;
+use flux_operator::oci::{self, Access, Credentials, DockerConfig, Reference, Registries};
+use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError};
+use serde_json::{Value, json};
+
+use crate::cluster_tests;
+use crate::reconcile::world::*;
+use crate::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
+use crate::support::{ClusterTest, Options, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use]
+}
+
+/// As the controller: anonymous unless the instance has a pull secret.
+fn fetcher() -> Fetcher {
+    let registries = Registries::new(Access::new(Credentials::Anonymous));
+    Fetcher { registries: Some(registries), cache: None, key: None }
+}
+
+async fn run(world: &World) -> Result<Outcome, ReconcileError> {
+    reconcile::run(&world.cluster, &instance_id(), &fetcher(), &world.options, &Silent).await
+}
+
+fn docker_config(host: &str) -> String {
+    json!({"auths": {host: {"username": USER, "password": PASSWORD}}}).to_string()
+}
+
+async fn push(host: &str, reference: &Reference, folder: &Path) -> String {
+    let login = DockerConfig::parse("test", docker_config(host).as_bytes()).unwrap();
+    let client = Registries::new(Access::new(Credentials::Docker(login)));
+    let files = read_folder(folder, &IgnoreRules::default()).unwrap().files;
+    oci::push_artifact(&client, reference, &files, &BTreeMap::new()).await.unwrap().digest.to_string()
+}
+
+fn ready(instance: &flux_operator::api::FluxInstance) -> (String, String) {
+    let status = instance.status.as_ref().unwrap();
+    let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();
+    (ready.status.as_str().to_owned(), ready.reason.clone())
+}
+
+async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use(
+    cluster: TestCluster,
+) {
+    let options = RegistryOptions { authentication: Authentication::Password, ..RegistryOptions::default() };
+    let registry = Registry::start_with(options).await.unwrap();
+    let host = registry.host();
+    let reference: Reference = format!("oci://{host}/flux/manifests:stable").parse().unwrap();
+    let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
+    let newest = embedded.versions().pop().unwrap();
+    embedded.export(&newest, folder.path()).unwrap();
+    let good = push(&host, &reference, folder.path()).await;
+
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let instance = |secret: Option<&str>| {
+        let mut spec = spec("2.x");
+        spec["wait"] = json!(false);
+        spec["distribution"]["artifact"] = json!(reference.url());
+        spec["distribution"]["artifactPullSecret"] = json!(secret.unwrap_or_default());
+        spec
+    };
+
+    // Nobody has logged in: the run says so by name and is to be tried again.
+    world.instance(instance(None)).await;
+    let outcome = run(&world).await.unwrap();
+    assert!(matches!(outcome.failure, Some(Failure::Artifact(_))), "{outcome:?}");
+    assert!(
+        outcome.message.starts_with(&format!("fetch failed: cannot get the distribution from {}", reference.url()))
+    );
+    assert!(outcome.message.contains("wants other credentials"), "{}", outcome.message);
+    assert!(outcome.next.is_some() && outcome.changes.is_empty());
+    let stored = world.read_instance().await;
+    assert_eq!(ready(&stored), ("False".to_owned(), "ArtifactFailed".to_owned()));
+    let status = stored.status.unwrap();
+    assert!(status.conditions.iter().all(|condition| condition.type_ != "Stalled"));
+    assert!(status.history.is_empty() && status.last_artifact_revision.is_none());
+    let events = world.events().await;
+    assert_eq!(events.iter().filter(|(reason, _)| reason == "ArtifactFailed").count(), 1, "{events:?}");
+
+    // A pull secret that is not there is an error, not an anonymous pull.
+    world.instance(instance(Some("registry"))).await;
+    let outcome = run(&world).await.unwrap();
+    assert!(outcome.message.contains("Secret/flux-system/registry not found"), "{}", outcome.message);
+
+    let secret: Value = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+        "metadata": {"name": "registry", "namespace": NAMESPACE},
+        "data": {".dockerconfigjson": STANDARD.encode(docker_config(&host))}});
+    world.apply_as("test-author", secret).await;
+    let outcome = run(&world).await.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
+    let status = world.read_instance().await.status.unwrap();
+    assert_eq!(status.last_artifact_revision.as_deref(), Some(good.as_str()));
+    // The embedded distribution gives the same objects, so the same revision: nothing is to be done.
+    let plan = world.plan().await;
+    assert!(!plan.has_changes(), "{plan:?}");
+    assert_eq!(Some(&plan.revision), status.last_applied_revision.as_ref());
+    assert_eq!(plan.artifact, None);
+
+    // The same tag, now with something that cannot be built.
+    std::fs::write(folder.path().join(format!("flux/{newest}/source-controller.yaml")), "{").unwrap();
+    let bad = push(&host, &reference, folder.path()).await;
+    assert_ne!(bad, good);
+    let outcome = run(&world).await.unwrap();
+    assert!(outcome.is_ready() && outcome.changes.is_empty(), "{}", outcome.message);
+    let warning = outcome.warnings.iter().find(|warning| warning.contains("the last good one stays in use"));
+    assert!(warning.is_some_and(|warning| warning.contains(&bad)), "{:?}", outcome.warnings);
+    let stored = world.read_instance().await;
+    assert_eq!(ready(&stored).0, "True");
+    assert_eq!(stored.status.unwrap().last_artifact_revision.as_deref(), Some(good.as_str()));
+    let events = world.events().await;
+    assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && text.contains(&bad)), "{events:?}");
+    let planned =
+        reconcile::plan(&world.cluster, &instance_id(), &fetcher(), &world.options.plan, &Silent).await.unwrap();
+    assert_eq!(planned.artifact.as_deref(), Some(good.as_str()), "a preview takes the same one");
+
+    // What is wrong with the instance is not blamed on the artifact.
+    let mut wrong = instance(Some("registry"));
+    wrong["distribution"]["version"] = json!("1.x");
+    world.instance(wrong).await;
+    let outcome = run(&world).await.unwrap();
+    assert!(matches!(outcome.failure, Some(Failure::Build(_))), "{outcome:?}");
+}
