@@ -1,7 +1,7 @@
 //! `delete`: removes objects and leaves the clean-up to the operator.
 
 use clap::Subcommand;
-use kube::api::{DeleteParams, Preconditions};
+use flux_operator::cluster::DeleteOptions;
 
 use crate::common::{Session, Target};
 use crate::shell::{CliError, Exit, Shell};
@@ -28,15 +28,14 @@ pub async fn request_deletion(
     uid: Option<String>,
     dry_run: bool,
 ) -> Result<(), CliError> {
-    let objects = session.objects(target.kind, Some(&target.namespace)).await?;
-    let preconditions = Preconditions { uid, resource_version: None };
-    let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
+    let resource = session.served(target.kind).await?;
+    let options = DeleteOptions { uid, dry_run };
     let place = session.place(&target.reference());
     if !dry_run {
         session.shell.interruption().writes();
     }
-    let call = objects.delete(&target.name, &parameters);
-    session.call(&format!("delete {place}"), Some(&target.id()), call).await?;
+    let delete = session.cluster.delete(&resource, Some(&target.namespace), &target.name, &options);
+    session.bounded(&format!("delete {place}"), delete).await?;
     if !dry_run {
         session.shell.status(&format!("► deletion requested for {place}"));
         let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);

@@ -7,7 +7,6 @@ use clap::Parser;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS, ResourceType};
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
-use flux_operator::inspect::read::from_cluster;
 
 use crate::common::read_source::instance_type;
 use crate::shell::{Config, GlobalArgs, Shell};
@@ -114,7 +113,7 @@ fn names(resource: &ResourceType) -> Vec<String> {
         let usual = if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
         let namespace = shell.global().namespace().map(str::to_owned).or_else(|| cluster.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| usual.to_owned());
-        from_cluster::names(&cluster, resource, Some(&namespace)).await.ok()
+        cluster.names(resource, Some(&namespace)).await.ok()
     };
     shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
 }

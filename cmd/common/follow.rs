@@ -264,9 +264,9 @@ pub fn all_or_error(
 async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliError> {
     let target = &followed.target;
     Ok(Wait {
-        objects: session.objects(target.kind, Some(&target.namespace)).await?,
-        events: Some(session.events(&target.namespace)),
-        kind: target.kind.kind.to_owned(),
+        cluster: session.cluster.clone(),
+        resource: session.served(target.kind).await?,
+        namespace: target.namespace.clone(),
         name: target.name.clone(),
         uid: followed.uid.clone(),
         suspension: target.kind.suspension,

@@ -4,15 +4,10 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{self, Cluster, ClusterError};
+use flux_operator::cluster::{self, ApplyOptions, Cluster, ClusterError, ListOptions};
 use flux_operator::format::go_duration;
-use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
-use k8s_openapi::api::core::v1::Event;
-use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
-use kube::core::{ApiResource, DynamicObject};
-use kube::runtime::watcher;
+use kube::core::DynamicObject;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -25,8 +20,6 @@ use crate::shell::{CliError, Exit, Shell, suggest};
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A hint is worth no longer wait than this.
 pub const HINT_LIMIT: Duration = Duration::from_secs(2);
-/// Objects of one page of a list.
-const PAGE: u32 = 500;
 
 /// When the whole command gives up.
 #[derive(Clone, Copy, Debug)]
@@ -128,55 +121,11 @@ impl<'a> Session<'a> {
         self.command(&words, &target.namespace)
     }
 
-    /// Access to a kind, at the version the cluster serves; all namespaces without one.
-    pub async fn objects(&self, kind: &FluxKind, namespace: Option<&str>) -> Result<Api<DynamicObject>, CliError> {
-        let resource = api_resource(&self.served(kind).await?);
-        let client = self.cluster.client.clone();
-        Ok(match namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-            None => Api::all_with(client, &resource),
-        })
-    }
-
-    pub fn events(&self, namespace: &str) -> Api<Event> {
-        Api::namespaced(self.cluster.client.clone(), namespace)
-    }
-
-    /// Newer Flux serves newer versions of its kinds: the newest of ours that this cluster has.
-    async fn served(&self, kind: &FluxKind) -> Result<ResourceType, CliError> {
+    /// Where a kind is served: newer Flux serves newer versions of its kinds, and the newest of ours counts.
+    pub async fn served(&self, kind: &FluxKind) -> Result<ResourceType, CliError> {
         let newest = kind.resource_type();
-        if kind.versions.len() < 2 {
-            return Ok(newest);
-        }
-        for version in kind.versions {
-            let group_version = format!("{}/{version}", kind.group);
-            let attempted = format!("look up the kind {}", kind.kind);
-            let resources = self.cluster.client.list_api_group_resources(&group_version);
-            match self.call(&attempted, None, resources).await {
-                Ok(list) if list.resources.iter().any(|r| r.name == kind.plural) => {
-                    return Ok(ResourceType { version: (*version).into(), ..newest });
-                }
-                Ok(_) => {}
-                Err(error) if error.exit() == Exit::ApiMissing => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // The call that follows says what is missing.
-        Ok(newest)
-    }
-
-    /// Makes one call, bounded by its own limit and by the command's deadline.
-    pub async fn call<T>(
-        &self,
-        attempted: &str,
-        object: Option<&ObjectId>,
-        call: impl Future<Output = Result<T, kube::Error>>,
-    ) -> Result<T, CliError> {
-        match timeout_at(self.deadline.instant(), call).await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(cli_error(&self.cluster.explain(error, attempted, object.cloned()))),
-            Err(_) => Err(self.out_of_time(attempted)),
-        }
+        let find = self.cluster.newest_served(&newest, kind.versions);
+        self.bounded(&format!("look up the kind {}", kind.kind), find).await
     }
 
     /// Makes one piece of work with the cluster module, bounded by the command's deadline.
@@ -186,7 +135,9 @@ impl<'a> Session<'a> {
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, CliError> {
         match timeout_at(self.deadline.instant(), work).await {
-            Ok(result) => result.map_err(|e| cli_error(&e)),
+            Ok(Ok(value)) => Ok(value),
+            // In the words of the command.
+            Ok(Err(error)) => Err(cli_error(&ClusterError { attempted: attempted.to_owned(), ..error })),
             Err(_) => Err(self.out_of_time(attempted)),
         }
     }
@@ -205,22 +156,18 @@ impl<'a> Session<'a> {
         patch: &Value,
         dry_run: bool,
     ) -> Result<DynamicObject, CliError> {
-        let objects = self.objects(target.kind, Some(&target.namespace)).await?;
-        let parameters = PatchParams { dry_run, field_manager: Some(CLI_FIELD_MANAGER.into()), ..Default::default() };
-        let reference = target.reference();
-        let attempted = format!("{verb} {}", self.place(&reference));
-        let sent = self
-            .call(&attempted, Some(&target.id()), objects.patch(&target.name, &parameters, &Patch::Merge(patch)))
-            .await;
-        self.or_missing(target, sent).await
+        let resource = self.served(target.kind).await?;
+        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
+        let send = self.cluster.patch(&resource, Some(&target.namespace), &target.name, patch, &options);
+        let sent = self.bounded(&format!("{verb} {}", self.place(&target.reference())), send).await;
+        self.or_missing(target, sent.and_then(|object| dynamic(target.kind, object))).await
     }
 
     pub async fn get(&self, target: &Target) -> Result<DynamicObject, CliError> {
-        let objects = self.objects(target.kind, Some(&target.namespace)).await?;
-        let reference = target.reference();
-        let attempted = format!("get {}", self.place(&reference));
-        let found = self.call(&attempted, Some(&target.id()), objects.get(&target.name)).await;
-        self.or_missing(target, found).await
+        let resource = self.served(target.kind).await?;
+        let get = self.cluster.get(&resource, Some(&target.namespace), &target.name);
+        let found = self.bounded(&format!("get {}", self.place(&target.reference())), get).await;
+        self.or_missing(target, found.and_then(|object| dynamic(target.kind, object))).await
     }
 
     async fn or_missing<T>(&self, target: &Target, result: Result<T, CliError>) -> Result<T, CliError> {
@@ -237,19 +184,11 @@ impl<'a> Session<'a> {
         namespace: Option<&str>,
         selector: Option<&str>,
     ) -> Result<Vec<DynamicObject>, CliError> {
-        let objects = self.objects(kind, namespace).await?;
-        let mut parameters = ListParams { limit: Some(PAGE), ..ListParams::default() };
-        parameters.label_selector = selector.map(str::to_owned);
-        let mut all = vec![];
-        loop {
-            let page = self.call(&format!("list {}", kind.plural), None, objects.list(&parameters)).await?;
-            let next = page.metadata.continue_.filter(|token| !token.is_empty());
-            all.extend(page.items);
-            match next {
-                Some(token) => parameters.continue_token = Some(token),
-                None => return Ok(all),
-            }
-        }
+        let resource = self.served(kind).await?;
+        let options = ListOptions { label_selector: selector.map(str::to_owned), ..ListOptions::default() };
+        let list = self.cluster.list(&resource, namespace, &options);
+        let objects = self.bounded(&format!("list {}", kind.plural), list).await?;
+        objects.into_iter().map(|object| dynamic(kind, object)).collect()
     }
 
     /// The error for an object that is not there: with the nearest name, or the namespaces that have one.
@@ -270,17 +209,10 @@ impl<'a> Session<'a> {
     }
 
     /// The error of a watch the API server refused.
-    pub fn watch_error(&self, target: &Target, error: watcher::Error) -> CliError {
+    pub fn watch_error(&self, target: &Target, error: ClusterError) -> CliError {
         let reference = target.reference();
         let attempted = format!("watch {}", self.place(&reference));
-        match error {
-            watcher::Error::InitialListFailed(error)
-            | watcher::Error::WatchStartFailed(error)
-            | watcher::Error::WatchFailed(error) => {
-                cli_error(&self.cluster.explain(error, attempted, Some(target.id())))
-            }
-            other => CliError::failed(format!("cannot {attempted}")).caused_by(&other),
-        }
+        cli_error(&ClusterError { attempted, object: Some(target.id()), ..error })
     }
 }
 
@@ -289,14 +221,10 @@ pub fn instance_kind() -> &'static FluxKind {
     kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
 }
 
-pub fn api_resource(kind: &ResourceType) -> ApiResource {
-    ApiResource {
-        group: kind.group.to_string(),
-        version: kind.version.to_string(),
-        api_version: kind.api_version(),
-        kind: kind.kind.to_string(),
-        plural: kind.plural.to_string(),
-    }
+fn dynamic(kind: &FluxKind, object: Value) -> Result<DynamicObject, CliError> {
+    let unexpected =
+        |e: serde_json::Error| CliError::failed(format!("cannot understand a {}", kind.kind)).caused_by(&e);
+    serde_json::from_value(object).map_err(unexpected)
 }
 
 fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String> {

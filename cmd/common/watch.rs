@@ -6,12 +6,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use flux_operator::api::kinds::ResourceType;
+use flux_operator::cluster::ListOptions;
+use flux_operator::cluster::watch::Follower;
 use flux_operator::inspect::listing::{Cell, Item, Listing};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use kube::Api;
-use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
-use kube::runtime::watcher;
 
 use crate::common::list::ListRequest;
 use crate::common::read_source::{Source, within};
@@ -34,25 +33,17 @@ impl Changes {
             return Err(CliError::usage("--watch with --from: a dump does not change"));
         };
         let streams = kinds.iter().map(|kind| {
-            let resource = ApiResource {
-                group: kind.group.to_string(),
-                version: kind.version.to_string(),
-                api_version: kind.api_version(),
-                kind: kind.kind.to_string(),
-                plural: kind.plural.to_string(),
-            };
+            let namespace = namespace.filter(|_| kind.namespaced);
             // Metadata moves with every change, and is all a trigger needs.
-            let api: Api<PartialObjectMeta<DynamicObject>> = match namespace.filter(|_| kind.namespaced) {
-                Some(namespace) => Api::namespaced_with(cluster.client.clone(), namespace, &resource),
-                None => Api::all_with(cluster.client.clone(), &resource),
-            };
+            let metadata = ListOptions { metadata_only: true, ..ListOptions::default() };
+            let follower = Follower::new(cluster, kind.clone(), namespace, metadata, None);
             // The list that a watch starts with is no change; the first list is made before the watch is looked at.
-            watcher(api, watcher::Config::default())
-                .filter_map(|event| async move {
-                    matches!(event, Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_) | watcher::Event::InitDone))
-                        .then_some(())
-                })
-                .boxed()
+            stream::unfold(follower, |mut follower| async move {
+                let moved = follower.try_next().await.is_ok();
+                Some((moved.then_some(()), follower))
+            })
+            .filter_map(std::future::ready)
+            .boxed()
         });
         Ok(Changes(stream::select_all(streams.collect::<Vec<_>>()).boxed()))
     }

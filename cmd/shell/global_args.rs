@@ -144,7 +144,7 @@ impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a positive duration: write 90s, 5m, 1h30m, or a number of seconds");
+        let wrong = || format!("`{text}` is not a duration: write 90s, 5m, 1h30m, or a number of seconds");
         let duration = match text.parse::<f64>() {
             Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
             Err(_) => go_duration::parse(text).ok().and_then(|duration| Duration::try_from(duration).ok()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::FluxInstance;
+use flux_operator::cluster::DeleteOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{RunOptions, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
@@ -207,11 +208,13 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again
 /// Lets the server check every deletion without making it.
 async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliError> {
     const CONCURRENT: usize = 16;
+    let dry_run = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
+    let dry_run = &dry_run;
     let cluster = &session.cluster;
     let work = iter(&plan.deletes).map(async |id: &ObjectId| {
         let resource = cluster.resource(id).await.map_err(|e| cli_error(&e.explained))?;
         let namespace = Some(id.namespace.as_str()).filter(|n| !n.is_empty());
-        match cluster.delete(&resource, namespace, &id.name, true).await {
+        match cluster.delete(&resource, namespace, &id.name, dry_run).await {
             Err(error) if !error.is_not_found() => Err(cli_error(&error)),
             _ => Ok(()),
         }

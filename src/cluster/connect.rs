@@ -16,6 +16,8 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::credential_plugin::{self, PluginTerminal, PluginToken};
+use super::diagnose;
+use super::discovery::Served;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
@@ -78,12 +80,13 @@ impl ConnectOptions {
 #[derive(Clone)]
 pub struct Cluster {
     /// Every call through it is bounded by `request_timeout` and retried a few times within it.
-    pub client: Client,
+    pub(super) client: Client,
     pub endpoint: Endpoint,
     /// The context's own namespace, or the pod's.
     pub namespace: Option<String>,
     pub request_timeout: Duration,
     identity: Arc<Identity>,
+    pub(super) served: Arc<Served>,
 }
 
 /// What explains a 401 afterwards.
@@ -183,6 +186,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         namespace,
         request_timeout: options.request_timeout,
         identity: Arc::new(identity),
+        served: Arc::default(),
     })
 }
 
@@ -306,12 +310,18 @@ impl Cluster {
             namespace: None,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             identity: Arc::default(),
+            served: Arc::default(),
         }
     }
 
     /// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
-    pub fn explain(&self, error: kube::Error, attempted: impl Into<String>, object: Option<ObjectId>) -> ClusterError {
-        let mut error = ClusterError::from_kube(error, attempted, object, &self.endpoint);
+    pub(super) fn explain(
+        &self,
+        error: &kube::Error,
+        attempted: impl Into<String>,
+        object: Option<ObjectId>,
+    ) -> ClusterError {
+        let mut error = diagnose::explain(error, attempted, object, &self.endpoint);
         if matches!(error.reason, Reason::Unauthorized { .. } | Reason::ExpiredCertificate { at: None })
             && let Some(reason) = self.identity.expired(Timestamp::now())
         {
@@ -376,7 +386,7 @@ mod tests {
         options.on_retry = Some(Arc::new(move |retry| seen.lock().unwrap().push(retry.to_string())));
         let cluster = connect(options).await.unwrap();
         let error = cluster.client.apiserver_version().await.unwrap_err();
-        let error = cluster.explain(error, "read the version", None);
+        let error = cluster.explain(&error, "read the version", None);
         assert!(matches!(error.reason, Reason::Unreachable { .. }), "{:?}", error.reason);
         assert_eq!(retries.lock().unwrap().len(), 2);
         assert_eq!(retries.lock().unwrap()[0], "GET /version: cannot connect; trying again in 250ms");

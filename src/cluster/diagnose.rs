@@ -1,16 +1,26 @@
-//! From kube's errors to reasons: which layer failed, and what the API server's answer means.
-
-use std::error::Error;
+//! From kube's errors to ours: which layer failed, and what the API server's answer means.
 
 use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
-use super::error::{Access, Endpoint, FieldConflict, Reason};
-use super::retry::{MAX_ATTEMPTS, TimedOut};
+use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason};
+use super::retry::MAX_ATTEMPTS;
+use super::transport::{TimedOut, chain};
 use crate::k8s::ObjectId;
 
+/// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
+pub(super) fn explain(
+    error: &kube::Error,
+    attempted: impl Into<String>,
+    object: Option<ObjectId>,
+    endpoint: &Endpoint,
+) -> ClusterError {
+    let reason = reason_of(error, object.as_ref(), endpoint);
+    ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason }
+}
+
 /// Finds the reason of a failure; `object` is what the request was about.
-pub(super) fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint) -> Reason {
+fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint) -> Reason {
     if let kube::Error::Api(status) = error {
         return reason_of_status(status, object, endpoint);
     }
@@ -38,30 +48,6 @@ pub(super) fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint
         }
         _ => Reason::Other(chain.last().map_or_else(|| error.to_string(), |e| e.to_string())),
     }
-}
-
-/// The error and everything below it. `io::Error::source` skips the error it wraps, hence the detour.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
-    let mut all = vec![error];
-    let mut next = Some(error);
-    while let Some(error) = next {
-        next = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-            Some(inner) => Some(inner as &(dyn Error + 'static)),
-            None => error.source(),
-        };
-        all.extend(next);
-    }
-    all
-}
-
-/// Whether the failure is one of TLS, which no retry cures.
-pub(super) fn is_tls_failure(error: &(dyn Error + 'static)) -> bool {
-    chain(error).iter().any(|e| e.is::<rustls::Error>())
-}
-
-/// Whether there was no connection (unknown host, refused, no route), so that sending again is safe whatever it does.
-pub(super) fn is_connect_failure(error: &(dyn Error + 'static)) -> bool {
-    chain(error).iter().any(|e| e.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|e| e.is_connect()))
 }
 
 fn reason_of_tls(error: &rustls::Error, endpoint: &Endpoint) -> Reason {
@@ -183,26 +169,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::{Category, ClusterError};
+    use crate::cluster::Category;
+    use crate::cluster::transport::is_tls_failure;
 
     fn endpoint() -> Endpoint {
         Endpoint { server: "https://10.0.0.1:6443".into(), context: Some("prod".into()) }
     }
 
-    fn explain(status: serde_json::Value) -> ClusterError {
+    fn explained(status: serde_json::Value) -> ClusterError {
         let status: Status = serde_json::from_value(status).unwrap();
         let object = ObjectId::new("", "Secret", Some("apps"), "git-auth");
-        ClusterError::from_kube(
-            kube::Error::Api(status.boxed()),
-            format!("apply {}", object.lower_case()),
-            Some(object),
-            &endpoint(),
-        )
+        let attempted = format!("apply {}", object.lower_case());
+        explain(&kube::Error::Api(status.boxed()), attempted, Some(object), &endpoint())
     }
 
     #[test]
     fn a_forbidden_request_names_user_verb_resource_and_namespace() {
-        let error = explain(json!({"code": 403, "reason": "Forbidden", "message":
+        let error = explained(json!({"code": 403, "reason": "Forbidden", "message":
             "secrets \"git-auth\" is forbidden: User \"eve\" cannot patch resource \"secrets\" in API group \"\" in the namespace \"apps\""}));
         assert_eq!(error.to_string(), "cannot apply secret/apps/git-auth");
         assert_eq!(error.reason.to_string(), "user eve may not patch secrets in namespace apps");
@@ -223,14 +206,14 @@ mod tests {
 
     #[test]
     fn a_denial_in_other_words_is_shown_as_it_is() {
-        let error = explain(json!({"code": 403, "message": "admission webhook \"x\" denied the request"}));
+        let error = explained(json!({"code": 403, "message": "admission webhook \"x\" denied the request"}));
         assert_eq!(error.reason.to_string(), "admission webhook \"x\" denied the request");
     }
 
     #[test]
     fn a_conflict_names_each_manager_with_its_fields() {
         let cause = |manager: &str, field: &str| json!({"reason": "FieldManagerConflict", "message": format!("conflict with \"{manager}\" using v1"), "field": field});
-        let error = explain(json!({"code": 409, "reason": "Conflict", "message": "Apply failed with 2 conflicts",
+        let error = explained(json!({"code": 409, "reason": "Conflict", "message": "Apply failed with 2 conflicts",
             "details": {"causes": [cause("kubectl", ".data.password"), cause("helm", ".type"), cause("kubectl", ".data.username")]}}));
         assert_eq!(
             error.reason.to_string(),
@@ -241,14 +224,16 @@ mod tests {
 
     #[test]
     fn a_conflict_without_managers_is_a_stale_object() {
-        let error = explain(json!({"code": 409, "reason": "Conflict", "message": "the object has been modified"}));
+        let error = explained(json!({"code": 409, "reason": "Conflict", "message": "the object has been modified"}));
         assert_eq!(error.reason, Reason::Stale);
     }
 
     #[test]
     fn a_missing_namespace_is_told_from_a_missing_object() {
         let missing = |kind: &str, name: &str| {
-            explain(json!({"code": 404, "reason": "NotFound", "message": "", "details": {"kind": kind, "name": name}}))
+            explained(
+                json!({"code": 404, "reason": "NotFound", "message": "", "details": {"kind": kind, "name": name}}),
+            )
         };
         assert_eq!(missing("secrets", "git-auth").reason.to_string(), "secret/apps/git-auth not found");
         let namespace = missing("namespaces", "apps");
@@ -262,7 +247,7 @@ mod tests {
             json!({"code": 404, "message": "404 page not found", "reason": "Failed to parse error data"}),
             json!({"code": 404, "reason": "NotFound", "message": "the server could not find the requested resource", "details": {}}),
         ] {
-            let error = explain(status);
+            let error = explained(status);
             assert_eq!(error.category(), Category::ApiMissing);
             assert_eq!(error.reason.to_string(), "https://10.0.0.1:6443 (context prod) does not serve the kind Secret");
         }
@@ -271,12 +256,12 @@ mod tests {
     #[test]
     fn other_answers_keep_the_servers_words() {
         let invalid =
-            explain(json!({"code": 422, "reason": "Invalid", "message": "Secret \"x\" is invalid: type: Required"}));
+            explained(json!({"code": 422, "reason": "Invalid", "message": "Secret \"x\" is invalid: type: Required"}));
         assert_eq!(invalid.reason.to_string(), "Secret \"x\" is invalid: type: Required");
-        let server = explain(json!({"code": 500, "message": "etcd\nstack"}));
+        let server = explained(json!({"code": 500, "message": "etcd\nstack"}));
         assert_eq!(server.reason.to_string(), "https://10.0.0.1:6443 (context prod) answered 500: etcd");
-        assert_eq!(explain(json!({"code": 503, "message": "no"})).category(), Category::Unreachable);
-        assert_eq!(explain(json!({"code": 401, "message": "Unauthorized"})).category(), Category::Denied);
+        assert_eq!(explained(json!({"code": 503, "message": "no"})).category(), Category::Unreachable);
+        assert_eq!(explained(json!({"code": 401, "message": "Unauthorized"})).category(), Category::Denied);
     }
 
     #[test]
@@ -287,7 +272,7 @@ mod tests {
         });
         let io = std::io::Error::other(tls);
         assert!(is_tls_failure(&io));
-        let error = ClusterError::from_kube(kube::Error::Service(Box::new(io)), "get x", None, &endpoint());
+        let error = explain(&kube::Error::Service(Box::new(io)), "get x", None, &endpoint());
         assert_eq!(
             error.reason.to_string(),
             "the certificate of https://10.0.0.1:6443 (context prod) is not valid for this name; it is valid for kubernetes, 10.0.0.1"
@@ -298,7 +283,7 @@ mod tests {
     #[test]
     fn a_refused_connection_names_server_and_context() {
         let io = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        let error = ClusterError::from_kube(kube::Error::Service(Box::new(io)), "get x", None, &endpoint());
+        let error = explain(&kube::Error::Service(Box::new(io)), "get x", None, &endpoint());
         assert_eq!(
             error.reason.to_string(),
             "https://10.0.0.1:6443 (context prod) cannot be reached: connection refused"

@@ -1,10 +1,37 @@
-//! Where the API server serves a kind that no table knows: asked once per call, in two requests.
+//! Where the API server serves a kind. What it said about a group is remembered for some minutes; that it serves something
+//! not, never: the next request may be about a definition that was just installed.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResource};
-use kube::discovery::{ApiCapabilities, ApiResource, Discovery, Scope};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResource, APIResourceList};
+use kube::discovery::{Discovery, Scope};
+
+use super::objects::Call;
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::{self, ResourceType};
+use crate::k8s::split_api_version;
+
+/// How long an answer is believed.
+const REMEMBERED: Duration = Duration::from_secs(300);
+
+/// What the server said about a group and version.
+#[derive(Default)]
+pub(super) struct Served(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
+
+impl Served {
+    fn get(&self, group_version: &str) -> Option<Arc<APIResourceList>> {
+        let served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (when, list) = served.get(group_version)?;
+        (when.elapsed() < REMEMBERED).then(|| list.clone())
+    }
+
+    fn set(&self, group_version: &str, list: &Arc<APIResourceList>) {
+        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        served.insert(group_version.to_owned(), (Instant::now(), list.clone()));
+    }
+}
 
 impl Cluster {
     /// Finds the kind a word means: kind, singular, plural, short name, or one of them with `.group`; in any case.
@@ -19,38 +46,24 @@ impl Cluster {
             return Ok(found);
         }
         let attempted = format!("find the kind {word}");
-        let missing = || {
-            let reason = Reason::ApiMissing { endpoint: self.endpoint.clone(), api: format!("a kind called {word}") };
-            ClusterError::new(attempted.clone(), self.endpoint.clone(), reason)
-        };
         let (name, group) = word.split_once('.').map_or((word, None), |(name, group)| (name, Some(group)));
         // Short names are only in the plain resource lists, so those are read, group by group.
-        let groups: APIGroupList =
-            self.client.list_api_groups().await.map_err(|e| self.explain(e, attempted.as_str(), None))?;
+        let groups = self.answer_text(Call::get("/apis".to_owned())).await;
+        let groups: Result<APIGroupList, _> =
+            groups.and_then(|text| serde_json::from_slice(&text).map_err(kube::Error::SerdeError));
+        let groups = groups.map_err(|e| self.explain(&e, attempted.as_str(), None))?;
         let mut versions = vec![(String::new(), "v1".to_owned())];
         versions.extend(groups.groups.into_iter().filter_map(|g| {
-            let version = g.preferred_version.or_else(|| g.versions.into_iter().next())?.version;
-            Some((g.name, version))
+            let version = g.preferred_version.or_else(|| g.versions.into_iter().next())?;
+            Some((g.name, version.group_version))
         }));
-        for (served, version) in versions.into_iter().filter(|(served, _)| group.is_none_or(|g| g == served)) {
-            let list = if served.is_empty() {
-                self.client.list_core_api_resources(&version).await
-            } else {
-                self.client.list_api_group_resources(&format!("{served}/{version}")).await
-            };
+        for (_, group_version) in versions.into_iter().filter(|(served, _)| group.is_none_or(|g| g == served)) {
             // An aggregated API whose server is away must not hide the others.
-            let Ok(list) = list else { continue };
-            if let Some(found) = list.resources.iter().find(|r| is_called(r, name)) {
-                return Ok(ResourceType {
-                    group: served.into(),
-                    version: version.into(),
-                    kind: found.kind.clone().into(),
-                    plural: found.name.clone().into(),
-                    namespaced: found.namespaced,
-                });
+            if let Ok(Some(found)) = self.resource_at(&group_version, |r| is_called(r, name)).await {
+                return Ok(found);
             }
         }
-        Err(missing())
+        Err(self.not_served(attempted, format!("a kind called {word}")))
     }
 
     /// Finds where a kind is served, by the group and kind an object writes; the version is the one the server prefers.
@@ -58,25 +71,94 @@ impl Cluster {
     /// # Errors
     /// [`Reason::ApiMissing`] if the server does not serve it.
     pub async fn served_resource_type(&self, group: &str, kind: &str) -> Result<ResourceType, ClusterError> {
-        let attempted = format!("find the kind {kind}");
-        let discovery = Discovery::new(self.client.clone()).filter(&[group]).run_aggregated().await;
-        let discovery = discovery.map_err(|e| self.explain(e, attempted.as_str(), None))?;
-        let found = discovery.get(group).and_then(|g| g.recommended_kind(kind));
-        found.map(resource_type).ok_or_else(|| {
+        let served = self.served_versions(group, kind).await?;
+        served.into_iter().next().ok_or_else(|| {
             let api = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-            let reason = Reason::ApiMissing { endpoint: self.endpoint.clone(), api };
-            ClusterError::new(attempted, self.endpoint.clone(), reason)
+            self.not_served(format!("find the kind {kind}"), api)
         })
     }
-}
 
-fn resource_type((found, capabilities): (ApiResource, ApiCapabilities)) -> ResourceType {
-    ResourceType {
-        group: found.group.into(),
-        version: found.version.into(),
-        kind: found.kind.into(),
-        plural: found.plural.into(),
-        namespaced: capabilities.scope == Scope::Namespaced,
+    /// Returns every version a kind is served at, the server's favourite first; never from memory.
+    pub(super) async fn served_versions(&self, group: &str, kind: &str) -> Result<Vec<ResourceType>, ClusterError> {
+        let discovery = Discovery::new(self.client.clone()).filter(&[group]).run_aggregated().await;
+        let discovery = discovery.map_err(|e| self.explain(&e, format!("find the kind {kind}"), None))?;
+        let Some(group) = discovery.get(group) else { return Ok(vec![]) };
+        let of_kind = |version: &str| {
+            let all = group.versioned_resources(version).into_iter();
+            all.filter(|(resource, _)| resource.kind == kind).map(|(resource, capabilities)| ResourceType {
+                group: resource.group.into(),
+                version: resource.version.into(),
+                kind: resource.kind.into(),
+                plural: resource.plural.into(),
+                namespaced: capabilities.scope == Scope::Namespaced,
+            })
+        };
+        let mut versions: Vec<&str> = group.versions().collect();
+        if let Some(favourite) = versions.iter().position(|version| *version == group.preferred_version_or_latest()) {
+            versions.swap(0, favourite);
+        }
+        Ok(versions.into_iter().flat_map(of_kind).collect())
+    }
+
+    /// Returns the newest of the versions that the server serves a kind at; versions are newest first. When it serves none,
+    /// the first: the request that follows says what is missing.
+    pub async fn newest_served(&self, kind: &ResourceType, versions: &[&str]) -> Result<ResourceType, ClusterError> {
+        let at = |version: &str| ResourceType { version: version.to_owned().into(), ..kind.clone() };
+        if let [version, _, ..] = versions {
+            for version in versions {
+                let candidate = at(version);
+                let found = self.resource_at(&candidate.api_version(), |r| r.name == *kind.plural).await;
+                match found {
+                    Ok(Some(_)) => return Ok(candidate),
+                    Ok(None) => {}
+                    Err(error) if error.is_api_missing() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            return Ok(at(version));
+        }
+        Ok(kind.clone())
+    }
+
+    /// Finds one kind among those of a group and version.
+    ///
+    /// # Errors
+    /// [`Reason::ApiMissing`] if the server has no such version.
+    pub(super) async fn resource_at(
+        &self,
+        group_version: &str,
+        is_meant: impl Fn(&APIResource) -> bool,
+    ) -> Result<Option<ResourceType>, ClusterError> {
+        let list = match self.served.get(group_version) {
+            Some(list) => list,
+            None => {
+                let root = if group_version.contains('/') { "/apis" } else { "/api" };
+                let answer = async {
+                    let text = self.answer_text(Call::get(format!("{root}/{group_version}"))).await?;
+                    serde_json::from_slice(&text).map_err(kube::Error::SerdeError)
+                };
+                let answer: kube::Result<APIResourceList> = answer.await;
+                let attempted = format!("look up the kinds of {group_version}");
+                let list = answer.map_err(|e| self.explain(&e, attempted, None).with_api(group_version))?;
+                let list = Arc::new(list);
+                self.served.set(group_version, &list);
+                list
+            }
+        };
+        let (group, version) = split_api_version(group_version);
+        // Names with a slash are subresources.
+        let found = list.resources.iter().find(|r| !r.name.contains('/') && is_meant(r));
+        Ok(found.map(|found| ResourceType {
+            group: group.to_owned().into(),
+            version: version.to_owned().into(),
+            kind: found.kind.clone().into(),
+            plural: found.name.clone().into(),
+            namespaced: found.namespaced,
+        }))
+    }
+
+    pub(super) fn not_served(&self, attempted: String, api: String) -> ClusterError {
+        ClusterError::new(attempted, self.endpoint.clone(), Reason::ApiMissing { endpoint: self.endpoint.clone(), api })
     }
 }
 

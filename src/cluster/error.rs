@@ -1,7 +1,8 @@
 //! What can go wrong between here and the API server, in the terms of the person who has to fix it.
 //!
 //! `kube::Error` says which layer failed; [`ClusterError`] says what that means: which server and context, what was
-//! attempted, and why it failed. What to do next follows from the reason; who talks to a person words it.
+//! attempted, and why it failed; `diagnose` leads from one to the other. What to do next follows from the reason; who talks
+//! to a person words it.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +10,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::diagnose;
 use crate::k8s::ObjectId;
 
 /// A failed piece of work against a cluster. `Display` says what was attempted; the source says why it failed.
@@ -189,17 +189,6 @@ impl ClusterError {
     /// Makes an error of the reason found before or without a request.
     pub fn new(attempted: impl Into<String>, endpoint: Endpoint, reason: Reason) -> Self {
         ClusterError { attempted: attempted.into(), object: None, endpoint, reason }
-    }
-
-    /// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
-    pub fn from_kube(
-        error: kube::Error,
-        attempted: impl Into<String>,
-        object: Option<ObjectId>,
-        endpoint: &Endpoint,
-    ) -> Self {
-        let reason = diagnose::reason_of(&error, object.as_ref(), endpoint);
-        ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason }
     }
 
     /// Names the API that is missing, where no object says it.

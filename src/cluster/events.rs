@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Cluster;
+use super::objects::Call;
 use super::requests::CallError;
+use super::{Cluster, ClusterError, Endpoint, diagnose, http_client};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
 
 /// One thing to say about an object.
@@ -62,7 +63,37 @@ pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) ->
     })
 }
 
+/// Sends a notification to notification-controller at an address inside the cluster's network.
+///
+/// # Errors
+/// [`super::Reason::TooManyRequests`] when it knows the notification already.
+pub async fn post_notification(address: &str, body: &Value) -> Result<(), ClusterError> {
+    let endpoint = Endpoint { server: address.to_owned(), context: None };
+    let connected = address
+        .parse::<http::Uri>()
+        .map_err(|error| kube::Error::HttpError(error.into()))
+        .and_then(|uri| http_client::client(&kube::Config::new(uri)));
+    match connected {
+        Ok(client) => Cluster::of_client(client, endpoint).post("/".to_owned(), body).await,
+        Err(error) => Err(diagnose::explain(&error, "reach notification-controller", None, &endpoint)),
+    }
+}
+
 impl Cluster {
+    /// Sends a notification to the notification-controller of a namespace, through the API server.
+    ///
+    /// # Errors
+    /// [`super::Reason::TooManyRequests`] when it knows the notification already.
+    pub async fn post_notification(&self, namespace: &str, body: &Value) -> Result<(), ClusterError> {
+        let path = format!("/api/v1/namespaces/{namespace}/services/http:notification-controller:80/proxy/");
+        self.post(path, body).await
+    }
+
+    async fn post(&self, path: String, body: &Value) -> Result<(), ClusterError> {
+        let answer = self.answer_text(Call::with_body(http::Method::POST, path, "application/json", body)).await;
+        answer.map(drop).map_err(|e| self.explain(&e, "reach notification-controller", None))
+    }
+
     /// Records an event.
     pub async fn record(&self, event: &Value) -> Result<(), CallError> {
         self.create(event, RECONCILER_FIELD_MANAGER).await.map(drop)

@@ -1,27 +1,26 @@
-//! Objects as JSON: read, list, apply, patch, delete; each call says what it attempted.
+//! The verbs of the reconciler: objects by their id, errors with the server's own words.
 //!
-//! The client below already bounds every call and repeats what may be repeated blindly. Here is what needs knowledge of
-//! the request: a plain conflict is tried again, a creation under a fixed name may find its own earlier attempt.
+//! An answer of 404 only means that an object is gone when it names the object. One that does not (of a gateway, of an API
+//! server that has not heard of a new version) is checked against what the server says it serves.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use http::Method;
 use kube::core::{Status, WatchEvent};
 use serde_json::{Value, json};
 
-use super::{Cluster, ClusterError};
-use crate::api::kinds::ResourceType;
-use crate::api::kinds::known_resource;
+pub use super::objects::ListOptions as Selector;
+use super::objects::{ApplyOptions, Call, List, MERGE_PATCH, apply_call, object_path};
+use super::retry::Repeat;
+use super::{Cluster, ClusterError, Reason};
+use crate::api::kinds::{ResourceType, known_resource};
 use crate::k8s::ObjectId;
 
-/// How often a call is sent that the client below does not repeat by itself.
+/// How often an object or a kind is asked for that is served and yet answered with 404.
 const ATTEMPTS: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Objects per page of a list.
-const PAGE: usize = 500;
-/// How often a list begins again because the snapshot its pages came from is gone.
-const RESTARTS: usize = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// A failed call: what it means to people, and what the server literally said.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +41,19 @@ impl CallError {
         self.status.as_ref().map_or("", |status| status.reason.as_str())
     }
 
-    /// Neither the object nor its kind is there.
+    /// The server says by name that the object, or the namespace it should be in, is not there.
     pub fn is_not_found(&self) -> bool {
-        self.code() == 404
+        self.explained.is_not_found()
+    }
+
+    /// The server does not serve the kind.
+    pub fn is_api_missing(&self) -> bool {
+        self.explained.is_api_missing()
+    }
+
+    /// The object, its whole kind or this part of it is not there.
+    pub fn is_absent(&self) -> bool {
+        self.is_not_found() || self.is_api_missing()
     }
 
     /// The object changed in between.
@@ -54,16 +63,6 @@ impl CallError {
 
     pub fn is_already_there(&self) -> bool {
         self.code() == 409 && self.reason() == "AlreadyExists"
-    }
-
-    /// A watch cannot be continued from where it was.
-    pub fn is_expired(&self) -> bool {
-        self.code() == 410
-    }
-
-    /// Nobody knows whether the server acted.
-    fn is_unclear(&self) -> bool {
-        self.status.is_none() || self.code() >= 500
     }
 
     /// Returns the server's sentence with its reason, `(Invalid): …`, or our own words when it gave none.
@@ -78,45 +77,6 @@ impl CallError {
     }
 }
 
-/// Which objects of a kind a list or watch is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selector {
-    /// Label selector in the API's syntax; empty selects all.
-    pub labels: String,
-    /// Field selector in the API's syntax; empty selects all.
-    pub fields: String,
-}
-
-impl Selector {
-    /// Selects one object by name.
-    pub fn named(name: &str) -> Self {
-        Selector { labels: String::new(), fields: format!("metadata.name={name}") }
-    }
-
-    pub fn labelled(labels: impl Into<String>) -> Self {
-        Selector { labels: labels.into(), fields: String::new() }
-    }
-
-    pub(super) fn query(&self) -> String {
-        let mut query = String::new();
-        for (name, text) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
-            if !text.is_empty() {
-                query.push_str(&format!("&{name}={}", encode(text)));
-            }
-        }
-        query
-    }
-}
-
-/// The answer to a list.
-#[derive(Clone, Debug, Default)]
-pub struct List {
-    /// With `apiVersion` and `kind`, which the server leaves out of items.
-    pub items: Vec<Value>,
-    /// Where a watch continues.
-    pub resource_version: String,
-}
-
 /// How a delete treats what the object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
@@ -124,24 +84,13 @@ pub enum Propagation {
     Foreground,
 }
 
-/// Percent-encodes a query value.
-pub(super) fn encode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
-}
-
-/// One request, as values, so that it can be sent again.
-struct Call<'a> {
-    method: http::Method,
-    path: String,
-    content_type: &'static str,
-    body: Option<&'a Value>,
-    /// A conflict is the answer, not an accident.
-    guarded: bool,
+/// How a kind is served although a request for it was answered with 404.
+enum Serving {
+    /// At the version that was asked for.
+    Same,
+    /// At another version.
+    Other(ResourceType),
+    Not,
 }
 
 impl Cluster {
@@ -153,106 +102,107 @@ impl Cluster {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
         }
-        let root =
-            if id.group.is_empty() { format!("/api/{}", id.version) } else { format!("/apis/{}", id.api_version()) };
-        let attempted = format!("look up the kind {}", id.kind);
-        let served = self.send(&Call::get(root), &attempted, Some(id)).await?;
-        let found = served.get("resources").and_then(Value::as_array).into_iter().flatten().find(|one| {
-            one.get("kind").and_then(Value::as_str) == Some(&id.kind)
-                && one.get("name").and_then(Value::as_str).is_some_and(|name| !name.contains('/'))
-        });
-        let plural = found.and_then(|one| one.get("name")).and_then(Value::as_str);
-        let Some((found, plural)) = found.zip(plural) else {
-            let status = Status::failure("the server could not find the requested resource", "NotFound").with_code(404);
-            return Err(self.failure(kube::Error::Api(status.boxed()), &attempted, Some(id)));
-        };
-        Ok(ResourceType {
-            group: id.group.clone().into(),
-            version: id.version.clone().into(),
-            kind: id.kind.clone().into(),
-            plural: plural.to_owned().into(),
-            namespaced: found.get("namespaced").and_then(Value::as_bool).unwrap_or(false),
-        })
+        let at_version = self.resource_at(&id.api_version(), |found| found.kind == id.kind).await;
+        match at_version {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Ok(self.served_resource_type(&id.group, &id.kind).await?),
+            // The version is not served; the kind may be.
+            Err(error) if error.is_api_missing() => Ok(self.served_resource_type(&id.group, &id.kind).await?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Says what a 404 means that does not name an object, from what the server says it serves.
+    async fn serving(&self, resource: &ResourceType) -> Result<Serving, CallError> {
+        let served = self.served_versions(&resource.group, &resource.kind).await?;
+        match served.iter().any(|other| other.version == resource.version) {
+            true => Ok(Serving::Same),
+            false => Ok(served.into_iter().next().map_or(Serving::Not, Serving::Other)),
+        }
+    }
+
+    /// Makes a request about a kind; `None` when the kind is not served. An answer of 404 that does not name an object is
+    /// checked: at another version the request is made again there, at the same one after a pause.
+    async fn while_served<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        mut resource: ResourceType,
+        request: impl Fn(ResourceType) -> F,
+        attempted: &str,
+        object: Option<&ObjectId>,
+    ) -> Result<Option<T>, CallError> {
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let error = match request(resource.clone()).await {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) => self.failure(error, attempted, object),
+            };
+            if !error.is_api_missing() {
+                return Err(error);
+            }
+            match self.serving(&resource).await? {
+                Serving::Not => break,
+                Serving::Other(other) => resource = other,
+                Serving::Same if attempt < ATTEMPTS => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                Serving::Same => return Err(self.contradiction(&resource, attempted)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn contradiction(&self, resource: &ResourceType, attempted: &str) -> CallError {
+        let name = resource.resource_name();
+        let message = format!("not found, although {name} are served at {}", resource.version);
+        let reason = Reason::Server { endpoint: self.endpoint.clone(), code: 404, message };
+        ClusterError::new(attempted, self.endpoint.clone(), reason).into()
     }
 
     /// Returns an object, or `None` when it or its kind is not there.
     pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, CallError> {
         let resource = match self.resource(id).await {
-            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) if error.is_api_missing() => return Ok(None),
             resource => resource?,
         };
-        match self.send(&Call::get(path_of(&resource, id)), &format!("get {id}"), Some(id)).await {
+        let get = |resource| async move { self.answer(Call::get(path_of(&resource, id)?)).await };
+        match self.while_served(resource, get, &format!("get {id}"), Some(id)).await {
             Err(error) if error.is_not_found() => Ok(None),
-            object => object.map(Some),
+            object => object,
         }
     }
 
-    /// Returns all objects of a kind, page by page; `None` when the server does not serve the kind.
+    /// Returns all objects of a kind, page by page; `None` when the server does not serve the kind. Objects of a kind that is
+    /// served at another version have that version.
     pub async fn list_all(
         &self,
         resource: &ResourceType,
         namespace: Option<&str>,
         selector: &Selector,
     ) -> Result<Option<List>, CallError> {
-        let mut list = List::default();
-        let mut token = String::new();
-        let mut restarts = 0;
-        let attempted = format!("list {}", resource.plural);
-        loop {
-            let mut path = format!("{}?limit={PAGE}{}", resource.path(namespace, None), selector.query());
-            if !token.is_empty() {
-                path.push_str(&format!("&continue={}", encode(&token)));
-            }
-            let page = match self.send(&Call::get(path), &attempted, None).await {
-                Err(error) if error.is_not_found() => return Ok(None),
-                // The snapshot the pages came from is gone: begin again.
-                Err(error) if error.is_expired() && !token.is_empty() && restarts < RESTARTS => {
-                    restarts += 1;
-                    list.items.clear();
-                    token.clear();
-                    continue;
-                }
-                page => page?,
-            };
-            for item in page.get("items").and_then(Value::as_array).into_iter().flatten() {
-                list.items.push(with_type(item, &resource.api_version(), &resource.kind));
-            }
-            let metadata =
-                |member: &str| page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str).unwrap_or_default();
-            list.resource_version = metadata("resourceVersion").to_owned();
-            token = metadata("continue").to_owned();
-            if token.is_empty() {
-                return Ok(Some(list));
-            }
-        }
+        let list = |resource| async move { self.list_whole(&resource, namespace, selector).await };
+        self.while_served(resource.clone(), list, &format!("list {}", resource.plural), None).await
     }
 
     /// Applies an object on the server's side, taking over conflicting fields, and returns what the server made of it.
     pub async fn apply_forced(&self, object: &Value, manager: &str, dry_run: bool) -> Result<Value, CallError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
-        let dry = if dry_run { "&dryRun=All" } else { "" };
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}&force=true{dry}", path_of(&resource, &id)),
-            content_type: "application/apply-patch+yaml",
-            body: Some(object),
-            guarded: false,
-        };
-        self.send(&call, &format!("apply {id}"), Some(&id)).await
+        let options = ApplyOptions { field_manager: manager, force: true, dry_run };
+        let call = path_of(&resource, &id).map(|path| apply_call(&path, object, &options));
+        self.send(call, &format!("apply {id}"), &id).await
     }
 
     /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
     pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, CallError> {
         let resource = self.resource(id).await?;
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}?fieldManager={manager}", path_of(&resource, id)),
-            content_type: "application/json-patch+json",
-            body: Some(patch),
-            guarded: true,
-        };
-        self.send(&call, &format!("patch {id}"), Some(id)).await
+        // Guarded by the resource version, the second of two has no effect.
+        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}?fieldManager={manager}");
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
+        });
+        self.send(call, &format!("patch {id}"), id).await
     }
 
     /// Merges a patch (RFC 7386) into an object or into one of its subresources. A patch that names a resource version is
@@ -266,28 +216,24 @@ impl Cluster {
     ) -> Result<Value, CallError> {
         let resource = self.resource(id).await?;
         let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
-        let call = Call {
-            method: http::Method::PATCH,
-            path: format!("{}{below}?fieldManager={manager}", path_of(&resource, id)),
-            content_type: "application/merge-patch+json",
-            body: Some(patch),
-            guarded: patch.pointer("/metadata/resourceVersion").is_some(),
-        };
-        self.send(&call, &format!("patch {id}"), Some(id)).await
+        let after_conflict = patch.pointer("/metadata/resourceVersion").is_none();
+        let repeat = Repeat { after_conflict, ..Repeat::default() };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}{below}?fieldManager={manager}");
+            Call { repeat, ..Call::with_body(Method::PATCH, path, MERGE_PATCH, patch) }
+        });
+        self.send(call, &format!("patch {id}"), id).await
     }
 
     /// Creates an object under the name it carries; `None` when it is there already.
     pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, CallError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
-        let call = Call {
-            method: http::Method::POST,
-            path: format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None)),
-            content_type: "application/json",
-            body: Some(object),
-            guarded: false,
-        };
-        match self.send(&call, &format!("create {id}"), Some(&id)).await {
+        let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
+        // Under a fixed name the second of two is refused.
+        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
+        match self.send(Ok(call), &format!("create {id}"), &id).await {
             Err(error) if error.is_already_there() => Ok(None),
             created => created.map(Some),
         }
@@ -297,14 +243,10 @@ impl Cluster {
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, CallError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
-        let call = Call {
-            method: http::Method::PUT,
-            path: format!("{}?fieldManager={manager}", path_of(&resource, &id)),
-            content_type: "application/json",
-            body: Some(object),
-            guarded: true,
-        };
-        self.send(&call, &format!("update {id}"), Some(&id)).await
+        let call = path_of(&resource, &id).map(|path| {
+            Call::with_body(Method::PUT, format!("{path}?fieldManager={manager}"), "application/json", object)
+        });
+        self.send(call, &format!("update {id}"), &id).await
     }
 
     /// Deletes exactly the object that was read; `false` when it was gone already.
@@ -313,115 +255,64 @@ impl Cluster {
     /// A conflict when another object has taken the name, or the object changed since it was read.
     pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, CallError> {
         let id = ObjectId::of(live);
-        let resource = self.resource(&id).await?;
+        let resource = match self.resource(&id).await {
+            Err(error) if error.is_api_missing() => return Ok(false),
+            resource => resource?,
+        };
         let mut preconditions = json!({});
-        for (name, member) in [("uid", "uid"), ("resourceVersion", "resourceVersion")] {
+        for member in ["uid", "resourceVersion"] {
             if let Some(value) = live.pointer(&format!("/metadata/{member}")) {
-                preconditions[name] = value.clone();
+                preconditions[member] = value.clone();
             }
         }
         let body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": format!("{propagation:?}"), "preconditions": preconditions});
-        let call = Call {
-            method: http::Method::DELETE,
-            path: path_of(&resource, &id),
-            content_type: "application/json",
-            body: Some(&body),
-            guarded: true,
+        let (id, body) = (&id, &body);
+        let delete = |resource| async move {
+            let path = path_of(&resource, id)?;
+            self.answer_text(Call::with_body(Method::DELETE, path, "application/json", body)).await
         };
-        match self.send(&call, &format!("delete {id}"), Some(&id)).await {
+        match self.while_served(resource, delete, &format!("delete {id}"), Some(id)).await {
             Err(error) if error.is_not_found() => Ok(false),
-            answer => answer.map(|_| true),
+            answer => answer.map(|answer| answer.is_some()),
         }
     }
 
     /// Opens a watch.
     pub(super) async fn watch_events(
         &self,
-        path: String,
+        call: Call<'_>,
         attempted: &str,
     ) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
-        match self.client.request_events::<Value>(Call::get(path).request()).await {
+        let opened = match call.request() {
+            Ok(request) => self.client.request_events::<Value>(request).await,
+            Err(error) => Err(error),
+        };
+        match opened {
             Ok(stream) => Ok(stream.boxed()),
             Err(error) => Err(self.failure(error, attempted, None)),
         }
     }
 
-    async fn send(&self, call: &Call<'_>, attempted: &str, object: Option<&ObjectId>) -> Result<Value, CallError> {
-        let mut pause = FIRST_PAUSE;
-        for attempt in 1.. {
-            let error = match self.answer(call.request()).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => self.failure(error, attempted, object),
-            };
-            // The client below repeats what has the same effect twice; a creation and a guarded patch have, too, because
-            // the server refuses the second one.
-            let unclear = error.is_unclear()
-                && (call.method == http::Method::POST || call.content_type.starts_with("application/json-patch"));
-            let conflict = error.is_conflict() && !call.guarded;
-            let timed_out = matches!(error.explained.reason, super::Reason::TimedOut { .. });
-            if attempt >= ATTEMPTS || timed_out || !(unclear || conflict) {
-                return Err(error);
-            }
-            tracing::debug!(attempt, attempted, pause = ?pause, "{}", error.explained.reason);
-            tokio::time::sleep(pause).await;
-            pause *= 2;
-        }
-        unreachable!("the loop above only ends by returning")
+    async fn send(&self, call: kube::Result<Call<'_>>, attempted: &str, object: &ObjectId) -> Result<Value, CallError> {
+        let answer = match call {
+            Ok(call) => self.answer(call).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.failure(error, attempted, Some(object)))
     }
 
     fn failure(&self, error: kube::Error, attempted: &str, object: Option<&ObjectId>) -> CallError {
         let status = if let kube::Error::Api(status) = &error { Some(status.clone()) } else { None };
-        CallError { explained: Box::new(self.explain(error, attempted, object.cloned())), status }
+        CallError { explained: Box::new(self.explain(&error, attempted, object.cloned())), status }
     }
 }
 
-impl Call<'_> {
-    fn get(path: String) -> Self {
-        Call { method: http::Method::GET, path, content_type: "", body: None, guarded: false }
-    }
-
-    fn request(&self) -> http::Request<Vec<u8>> {
-        let mut request = http::Request::new(self.body.map_or_else(Vec::new, |body| body.to_string().into_bytes()));
-        *request.method_mut() = self.method.clone();
-        // Paths are made of names the API server accepted and of encoded text; a name that is neither asks for the root,
-        // which answers 404 or 405.
-        *request.uri_mut() = self.path.parse().unwrap_or_default();
-        if self.body.is_some() {
-            request.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(self.content_type));
-        }
-        request
+impl From<ClusterError> for CallError {
+    fn from(error: ClusterError) -> Self {
+        CallError { explained: Box::new(error), status: None }
     }
 }
 
-fn path_of(resource: &ResourceType, id: &ObjectId) -> String {
-    resource.path(Some(&id.namespace), Some(&id.name))
-}
-
-/// Returns the object with `apiVersion` and `kind` in front.
-fn with_type(item: &Value, api_version: &str, kind: &str) -> Value {
-    let mut typed = serde_json::Map::new();
-    typed.insert("apiVersion".into(), api_version.into());
-    typed.insert("kind".into(), kind.into());
-    for (key, value) in item.as_object().into_iter().flatten() {
-        typed.insert(key.clone(), value.clone());
-    }
-    Value::Object(typed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selectors_are_encoded_into_the_query() {
-        assert_eq!(Selector::labelled("a/b=c").query(), "&labelSelector=a%2Fb%3Dc");
-        assert_eq!(Selector::named("flux").query(), "&fieldSelector=metadata.name%3Dflux");
-        assert_eq!(Selector::default().query(), "");
-    }
-
-    #[test]
-    fn items_of_a_list_get_their_type_back() {
-        let item = with_type(&json!({"metadata": {"name": "a"}}), "v1", "Service");
-        assert_eq!(item, json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}));
-    }
+fn path_of(resource: &ResourceType, id: &ObjectId) -> kube::Result<String> {
+    object_path(resource, Some(&id.namespace), &id.name)
 }

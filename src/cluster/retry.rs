@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::credential_plugin::PluginToken;
-use super::diagnose::{is_connect_failure, is_tls_failure};
+use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
 
 /// How often one call is sent at most.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
@@ -27,16 +27,18 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Longest pause, whatever `Retry-After` says.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// No answer within the limit of one call.
-#[derive(Debug, thiserror::Error)]
-#[error("no answer within {after:?}")]
-pub(super) struct TimedOut {
-    pub after: Duration,
-}
-
 /// Marks a request whose answer is read while it arrives (an extension of the request).
 #[derive(Clone)]
 pub(super) struct Streamed;
+
+/// What the sender of a request knows about sending it twice (an extension of the request).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repeat {
+    /// Although its method does not say so, a second time has no effect of its own: the server refuses it.
+    pub after_unclear_answer: bool,
+    /// A conflict is an accident between two writers, and the next try may win.
+    pub after_conflict: bool,
+}
 
 /// A call is about to be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +90,7 @@ pub(super) fn bounded(inner: Client, policy: CallPolicy) -> Client {
 async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> Result<Response<Body>, BoxError> {
     let deadline = after(policy.limit);
     let streaming = is_streaming(&request);
+    let repeat = request.extensions().get::<Repeat>().copied().unwrap_or_default();
     let (parts, body) = request.into_parts();
     let mut body = Some(body);
     let mut attempt = 1;
@@ -114,11 +117,12 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             attempt += 1;
             continue;
         }
-        let failure = Failure::of(&answer, &parts.method, &parts.headers);
+        let failure = Failure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);
         let remaining = deadline.saturating_duration_since(Instant::now());
         let Some(pause) = failure.as_ref().filter(|_| repeatable).and_then(|f| f.pause(attempt, remaining)) else {
             return answer.map_err(Into::into);
         };
+        let is_conflict = matches!(&answer, Ok(response) if response.status() == StatusCode::CONFLICT);
         let retry = Retry {
             problem: failure.map(|f| f.problem).unwrap_or_default(),
             pause,
@@ -127,7 +131,8 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             path: parts.uri.path().to_owned(),
         };
         tracing::warn!(attempt, method = retry.method, path = retry.path, pause = ?pause, "{}", retry.problem);
-        if let Some(observer) = &policy.observer {
+        // Two writers that meet are no news to people.
+        if let Some(observer) = policy.observer.as_ref().filter(|_| !is_conflict) {
             observer(&retry);
         }
         tokio::time::sleep(pause).await;
@@ -164,11 +169,13 @@ struct Failure {
 
 impl Failure {
     /// None if the answer is final.
-    fn of(answer: &Result<Response<Body>, kube::Error>, method: &Method, headers: &HeaderMap) -> Option<Self> {
+    fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: Repeat) -> Option<Self> {
+        let idempotent = idempotent || repeat.after_unclear_answer;
         match answer {
             Ok(response) => {
                 let status = response.status();
-                is_retried(status, is_idempotent(method, headers)).then(|| Failure {
+                let conflict = status == StatusCode::CONFLICT && repeat.after_conflict;
+                (conflict || is_retried(status, idempotent)).then(|| Failure {
                     problem: status.to_string(),
                     retry_after: retry_after(response.headers()),
                     max_attempts: MAX_ATTEMPTS,
@@ -179,7 +186,7 @@ impl Failure {
                 let (unsent, transport) =
                     (is_connect_failure(error), matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)));
                 let max_attempts = if unsent { MAX_CONNECT_ATTEMPTS } else { MAX_ATTEMPTS };
-                (unsent || (transport && is_idempotent(method, headers))).then(|| Failure {
+                (unsent || (transport && idempotent)).then(|| Failure {
                     problem: if unsent { "cannot connect" } else { "the connection was cut" }.to_owned(),
                     retry_after: None,
                     max_attempts,
@@ -265,6 +272,17 @@ mod tests {
         assert!(is_retried(StatusCode::SERVICE_UNAVAILABLE, false));
         assert!(!is_retried(StatusCode::INTERNAL_SERVER_ERROR, false));
         assert!(!is_retried(StatusCode::FORBIDDEN, true));
+    }
+
+    #[test]
+    fn what_the_sender_knows_decides_about_conflicts_and_unclear_answers() {
+        let answered = |code: u16| Ok(Response::builder().status(code).body(Body::empty()).unwrap());
+        let repeats = |code, repeat| Failure::of(&answered(code), false, repeat).is_some();
+        let none = Repeat::default();
+        assert!(!repeats(409, none) && !repeats(500, none) && repeats(503, none));
+        assert!(repeats(409, Repeat { after_conflict: true, ..none }));
+        assert!(repeats(500, Repeat { after_unclear_answer: true, ..none }));
+        assert!(!repeats(422, Repeat { after_conflict: true, after_unclear_answer: true }));
     }
 
     #[test]

@@ -4,11 +4,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::io::{AsyncBufRead, AsyncReadExt};
-use http::Request;
 use tokio::time::timeout;
 
-use super::Cluster;
-use super::retry::{Streamed, TimedOut};
+use super::objects::ListOptions;
+use super::retry::Streamed;
+use super::transport::TimedOut;
+use super::{Cluster, ClusterError};
+use crate::api::kinds::ResourceType;
 
 /// Bytes per piece: some dozens of objects.
 const PIECE: u64 = 64 * 1024;
@@ -17,17 +19,34 @@ const PIECE: u64 = 64 * 1024;
 pub struct Pieces {
     body: Pin<Box<dyn AsyncBufRead + Send>>,
     limit: Duration,
+    cluster: Cluster,
+    attempted: String,
 }
 
 impl Cluster {
-    /// Sends a request and returns its answer once it begins.
+    /// Asks for one page of a list and returns its text once it begins. `token` is where the page before ended.
     ///
     /// # Errors
-    /// As for any call; an answer that is no success is one.
-    pub async fn pieces(&self, mut request: Request<Vec<u8>>) -> Result<Pieces, kube::Error> {
-        request.extensions_mut().insert(Streamed);
-        let body = self.client.request_stream(request).await?;
-        Ok(Pieces { body: Box::pin(body), limit: self.request_timeout })
+    /// As for any list; an answer that is no success is one.
+    pub async fn list_in_pieces(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        options: &ListOptions,
+        token: Option<&str>,
+    ) -> Result<Pieces, ClusterError> {
+        let attempted = format!("list {}", resource.resource_name());
+        let opened = async {
+            let mut request = options.page_request(resource, namespace, token)?;
+            request.extensions_mut().insert(Streamed);
+            self.client.request_stream(request).await
+        };
+        match opened.await {
+            Ok(body) => {
+                Ok(Pieces { body: Box::pin(body), limit: self.request_timeout, cluster: self.clone(), attempted })
+            }
+            Err(error) => Err(self.explain(&error, attempted, None)),
+        }
     }
 }
 
@@ -36,11 +55,17 @@ impl Pieces {
     ///
     /// # Errors
     /// The connection is cut, or nothing comes within the limit. What came before stays in `text`.
-    pub async fn next(&mut self, text: &mut Vec<u8>) -> Result<usize, kube::Error> {
+    pub async fn next(&mut self, text: &mut Vec<u8>) -> Result<usize, ClusterError> {
         let mut piece = (&mut self.body).take(PIECE);
-        match timeout(self.limit, piece.read_to_end(text)).await {
+        let read = match timeout(self.limit, piece.read_to_end(text)).await {
             Ok(read) => read.map_err(kube::Error::ReadEvents),
             Err(_) => Err(kube::Error::Service(Box::new(TimedOut { after: self.limit }))),
-        }
+        };
+        read.map_err(|error| self.cluster.explain(&error, self.attempted.as_str(), None))
+    }
+
+    /// What it means that the text is no list.
+    pub fn unexpected(&self, error: serde_json::Error) -> ClusterError {
+        self.cluster.explain(&kube::Error::SerdeError(error), self.attempted.as_str(), None)
     }
 }

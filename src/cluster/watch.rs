@@ -9,7 +9,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Cluster;
-use super::requests::{CallError, Selector};
+use super::objects::{Call, ListOptions, encode};
+use super::requests::CallError;
 use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
@@ -17,6 +18,7 @@ use crate::api::kinds::ResourceType;
 const IDLE: Duration = Duration::from_secs(30);
 /// How many failures in a row end it.
 const FAILURES: u32 = 6;
+/// The first pause is twice this; each after it twice as long, up to 6.4 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A watch that ends sooner than this and brought nothing was cut by something in between, not by the server's time-out.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
@@ -37,7 +39,7 @@ pub struct Follower {
     cluster: Cluster,
     resource: ResourceType,
     namespace: Option<String>,
-    selector: Selector,
+    options: ListOptions,
     version: Option<String>,
     stream: Option<BoxStream<'static, kube::Result<WatchEvent<Value>>>>,
     /// Lists and watches that failed since one was answered.
@@ -45,6 +47,9 @@ pub struct Follower {
     /// Watches in a row that ended at once and brought nothing.
     short_lives: u32,
     opened: Instant,
+    /// The open watch has brought nothing yet.
+    is_quiet: bool,
+    pause_until: Option<Instant>,
 }
 
 impl Follower {
@@ -53,19 +58,21 @@ impl Follower {
         cluster: &Cluster,
         resource: ResourceType,
         namespace: Option<&str>,
-        selector: Selector,
+        options: ListOptions,
         version: Option<String>,
     ) -> Self {
         Follower {
             cluster: cluster.clone(),
             resource,
             namespace: namespace.map(str::to_owned),
-            selector,
+            options,
             version: version.filter(|version| !version.is_empty()),
             stream: None,
             failures: 0,
             short_lives: 0,
             opened: Instant::now(),
+            is_quiet: true,
+            pause_until: None,
         }
     }
 
@@ -75,18 +82,30 @@ impl Follower {
     /// The list or the watch failed several times in a row.
     pub async fn next(&mut self) -> Result<Change, CallError> {
         loop {
+            match self.try_next().await {
+                // A kind that is not served (any more) has no objects.
+                Err(error) if error.is_api_missing() => return Ok(Change::All(vec![])),
+                Err(_) if self.failures < FAILURES => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Returns the next change, or why the list or the watch failed just now; the next call tries again, after a pause.
+    pub async fn try_next(&mut self) -> Result<Change, CallError> {
+        loop {
+            if let Some(until) = self.pause_until {
+                tokio::time::sleep_until(until).await;
+                self.pause_until = None;
+            }
             let Some(version) = self.version.clone() else {
-                let list = match self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.selector).await
-                {
-                    Err(error) => {
-                        self.pause_after(error).await?;
-                        continue;
-                    }
-                    // A kind that is not served (any more) has no objects.
+                let list = self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.options).await;
+                let list = match list {
+                    Err(error) => return Err(self.failed(error)),
                     Ok(None) => {
-                        self.failures += 1;
-                        tokio::time::sleep(pause(self.failures)).await;
-                        return Ok(Change::All(vec![]));
+                        let name = self.resource.resource_name();
+                        let error = self.cluster.not_served(format!("watch {name}"), name);
+                        return Err(self.failed(error.into()));
                     }
                     Ok(Some(list)) => list,
                 };
@@ -97,19 +116,19 @@ impl Follower {
             let Some(stream) = self.stream.as_mut() else {
                 match self.open(&version).await {
                     Ok(stream) => {
-                        (self.failures, self.opened) = (0, Instant::now());
+                        (self.failures, self.opened, self.is_quiet) = (0, Instant::now(), true);
                         self.stream = Some(stream);
                     }
                     Err(error) => {
                         self.version = None;
-                        self.pause_after(error).await?;
+                        return Err(self.failed(error));
                     }
                 }
                 continue;
             };
             match tokio::time::timeout(IDLE, stream.next()).await {
                 Ok(Some(Ok(event))) => {
-                    self.short_lives = 0;
+                    self.is_quiet = false;
                     match event {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                             self.remember(&object);
@@ -121,17 +140,20 @@ impl Follower {
                         }
                         WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
                         // Mostly 410: too much happened since the version we know.
-                        WatchEvent::Error(_) => self.restart(),
+                        WatchEvent::Error(_) => {
+                            self.restart();
+                            self.pause_after_short_life();
+                        }
                     }
                 }
                 // The server ends watches after some minutes: go on from the last version.
                 Ok(None) => {
                     self.stream = None;
-                    self.pause_after_short_life().await;
+                    self.pause_after_short_life();
                 }
                 Ok(Some(Err(_))) => {
                     self.restart();
-                    self.pause_after_short_life().await;
+                    self.pause_after_short_life();
                 }
                 Err(_) => self.restart(),
             }
@@ -153,37 +175,33 @@ impl Follower {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}{}",
             self.resource.path(self.namespace.as_deref(), None),
-            super::requests::encode(version),
-            self.selector.query()
+            encode(version),
+            self.options.query()
         );
-        let attempted = format!("watch {}", self.resource.plural);
-        let stream = self.cluster.watch_events(path, &attempted).await?;
-        Ok(stream)
+        let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        let call = Call { accept: self.options.metadata_only.then_some(accept), ..Call::get(path) };
+        self.cluster.watch_events(call, &format!("watch {}", self.resource.plural)).await
+    }
+
+    fn failed(&mut self, error: CallError) -> CallError {
+        self.failures += 1;
+        self.pause(self.failures);
+        error
     }
 
     /// A proxy that ends every watch at once must not be asked as fast as the network allows.
-    async fn pause_after_short_life(&mut self) {
-        if self.opened.elapsed() >= SHORT_LIFE {
+    fn pause_after_short_life(&mut self) {
+        if !self.is_quiet || self.opened.elapsed() >= SHORT_LIFE {
             self.short_lives = 0;
             return;
         }
         self.short_lives += 1;
-        tokio::time::sleep(pause(self.short_lives)).await;
+        self.pause(self.short_lives);
     }
 
-    async fn pause_after(&mut self, error: CallError) -> Result<(), CallError> {
-        self.failures += 1;
-        if self.failures >= FAILURES {
-            return Err(error);
-        }
-        tokio::time::sleep(pause(self.failures)).await;
-        Ok(())
+    fn pause(&mut self, failures: u32) {
+        self.pause_until = Some(Instant::now() + FIRST_PAUSE * 2u32.saturating_pow(failures.min(6)));
     }
-}
-
-/// 0.2, 0.4 … 6.4 s.
-fn pause(failures: u32) -> Duration {
-    FIRST_PAUSE * 2u32.saturating_pow(failures.min(6))
 }
 
 #[cfg(test)]
@@ -210,7 +228,7 @@ mod tests {
     }
 
     fn follower(cluster: &Cluster) -> Follower {
-        Follower::new(cluster, crate::api::kinds::POD, Some("n"), Selector::default(), None)
+        Follower::new(cluster, crate::api::kinds::POD, Some("n"), ListOptions::default(), None)
     }
 
     fn list() -> (u16, String) {

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::api::well_known::{OPERATOR_NAME, REVISION_ANNOTATION};
-use crate::cluster::Cluster;
 use crate::cluster::events::{self, Event};
+use crate::cluster::{self, Cluster, ClusterError, Reason};
 
 /// How long the end of a run waits for events that are still on their way.
 const EVENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -132,8 +132,8 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
         match tokio::time::timeout(NOTIFY_TIMEOUT, post_once(&cluster, &target, &object, &body)).await {
             Ok(Ok(())) => return,
             // A duplicate: it is known already.
-            Ok(Err(kube::Error::Api(status))) if status.code == 429 => return,
-            Ok(Err(error)) => tracing::debug!(attempt, "cannot reach notification-controller: {error}"),
+            Ok(Err(error)) if matches!(error.reason, Reason::TooManyRequests { .. }) => return,
+            Ok(Err(error)) => tracing::debug!(attempt, "{error}: {}", error.reason),
             Err(_) => tracing::debug!(attempt, "no answer from notification-controller"),
         }
         tokio::time::sleep(pause).await;
@@ -142,22 +142,19 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
     tracing::warn!("notification-controller was not told");
 }
 
-async fn post_once(cluster: &Cluster, target: &NotificationTarget, object: &Value, body: &Value) -> kube::Result<()> {
-    let (client, path) = match target {
+async fn post_once(
+    cluster: &Cluster,
+    target: &NotificationTarget,
+    object: &Value,
+    body: &Value,
+) -> Result<(), ClusterError> {
+    match target {
         NotificationTarget::ServiceProxy => {
             let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("/api/v1/namespaces/{namespace}/services/http:notification-controller:80/proxy/");
-            (cluster.client.clone(), path)
+            cluster.post_notification(namespace, body).await
         }
-        NotificationTarget::Address(address) => {
-            let uri: http::Uri =
-                address.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
-            (kube::Client::try_from(kube::Config::new(uri))?, "/".to_owned())
-        }
-    };
-    let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
-    let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
-    client.request_text(request).await.map(drop)
+        NotificationTarget::Address(address) => cluster::post_notification(address, body).await,
+    }
 }
 
 #[cfg(test)]

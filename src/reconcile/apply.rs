@@ -143,7 +143,7 @@ async fn decide_when_served(
     let mut pause = Duration::from_millis(50);
     loop {
         match plan::decide(cluster, &planned.desired, live.as_ref(), extra_managers).await {
-            Err(error) if error.source.is_not_found() && tokio::time::Instant::now() < deadline => {
+            Err(error) if error.source.is_absent() && tokio::time::Instant::now() < deadline => {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(1));
             }

@@ -40,24 +40,17 @@ fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
     }
 }
 
-/// Lists a collection. A 404 may mean that only the version of an old inventory is no longer served: then the server is
-/// asked which one is, and only a kind it does not serve at all has no objects.
+/// Lists a collection; a kind that the server does not serve at all has no objects. Where only the version of an old
+/// inventory is no longer served, the objects come at the version that is.
 async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, CallError> {
     let Some(first) = ids.first() else { return Ok(vec![]) };
-    let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    let selector = selector(collection, ids);
-    let listed = match cluster.resource(first).await {
-        Err(error) if error.is_not_found() => None,
-        resource => cluster.list_all(&resource?, namespace, &selector).await?,
-    };
-    if let Some(listed) = listed {
-        return Ok(listed.items);
-    }
-    let served = match cluster.served_resource_type(&collection.group, &collection.kind).await {
+    let resource = match cluster.resource(first).await {
         Err(error) if error.is_api_missing() => return Ok(vec![]),
-        served => served.map_err(|error| CallError { explained: Box::new(error), status: None })?,
+        resource => resource?,
     };
-    Ok(cluster.list_all(&served, namespace, &selector).await?.map(|list| list.items).unwrap_or_default())
+    let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
+    Ok(list.map(|list| list.items).unwrap_or_default())
 }
 
 impl LiveObjects {

@@ -133,7 +133,7 @@ async fn store_anew(cluster: &Cluster, mut object: Value, api_version: &str) -> 
                 Some(now) => object = now,
                 None => return Ok(()),
             },
-            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) if error.is_absent() => return Ok(()),
             answer => return answer.map(drop),
         }
     }

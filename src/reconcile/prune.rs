@@ -246,7 +246,7 @@ async fn delete(
                 Some(now) => live = now,
                 None => return Ok(Action::Deleted),
             },
-            Err(error) if error.is_not_found() => return Ok(Action::Deleted),
+            Err(error) if error.is_absent() => return Ok(Action::Deleted),
             Err(error) => return Err(error),
             Ok(_) => break,
         }
@@ -409,7 +409,7 @@ pub(super) async fn without_finalizer(cluster: &Cluster, mut object: Value, name
                 Some(now) => object = now,
                 None => break,
             },
-            Err(error) if error.is_not_found() => break,
+            Err(error) if error.is_absent() => break,
             Err(error) => return Err(error),
             Ok(_) => break,
         }

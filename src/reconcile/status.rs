@@ -124,7 +124,7 @@ impl StatusWriter {
                     self.version = FluxInstance::version_of(&written);
                     break;
                 }
-                Err(error) if error.is_not_found() => {
+                Err(error) if error.is_absent() => {
                     self.look_again(cluster).await?;
                     return Err(ReconcileError::StatusNotServed { instance: self.id.clone() });
                 }

@@ -1,27 +1,23 @@
 //! Waiting by watch: for an object to become ready, to exist, or to be gone.
 
 use std::fmt;
-use std::future::ready;
-use std::time::Duration;
 
-use futures::{Stream, StreamExt, pin_mut, stream};
-use k8s_openapi::api::core::v1::Event;
-use kube::Api;
+use futures::{StreamExt, pin_mut, stream};
 use kube::core::DynamicObject;
-use kube::runtime::utils::{Backoff, WatchStreamExt};
-use kube::runtime::watcher;
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::readiness::{ConditionView, Pending, Readiness, assess, telling_condition};
-use crate::api::kinds::Suspension;
+use crate::api::kinds::{EVENT, ResourceType, Suspension};
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 
 /// One object to wait for.
 pub struct Wait {
-    /// Access to the object's kind in the object's namespace.
-    pub objects: Api<DynamicObject>,
-    /// Access to the events of that namespace; without it no events are reported.
-    pub events: Option<Api<Event>>,
-    pub kind: String,
+    pub cluster: Cluster,
+    /// The object's kind, as it is served.
+    pub resource: ResourceType,
+    pub namespace: String,
     pub name: String,
     /// The object that is meant, when it is known: another one of the same name is not it.
     pub uid: Option<String>,
@@ -105,7 +101,7 @@ pub enum WaitError {
     #[error("the object was deleted while waiting")]
     Deleted,
     #[error("cannot watch the object")]
-    Watch(#[source] Box<watcher::Error>),
+    Watch(#[source] Box<ClusterError>),
 }
 
 impl Wait {
@@ -191,22 +187,33 @@ impl Wait {
         mut judge: impl FnMut(Option<&DynamicObject>, &mut dyn FnMut(Sign)) -> Option<Result<T, WaitError>>,
         report: &mut dyn FnMut(Sign),
     ) -> Result<T, WaitError> {
-        let objects = watcher::watch_object(self.objects.clone(), &self.name)
-            .backoff(Retry::new())
-            .map(|seen| Some(Seen::Object(Box::new(seen))))
-            // When the watch ends for good there is nothing to wait for.
-            .chain(stream::once(ready(None)));
-        let events = self.event_stream().map(|event| Some(Seen::Event(event)));
+        let follow = |resource: &ResourceType, options| {
+            Follower::new(&self.cluster, resource.clone(), Some(&self.namespace), options, None)
+        };
+        let objects = follow(&self.resource, ListOptions::named(&self.name));
+        let about = format!("involvedObject.kind={},involvedObject.name={}", self.resource.kind, self.name);
+        let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
+        let objects = stream::unfold(objects, |mut objects| async move {
+            let seen = objects.try_next().await.map_err(|error| *error.explained);
+            Some((Seen::Object(Box::new(seen)), objects))
+        });
+        let events =
+            stream::unfold(events, |mut events| async move { Some((Seen::Event(events.next().await), events)) });
         let both = stream::select(objects, events);
         pin_mut!(both);
         let mut last = Last::default();
         loop {
-            let Ok(next) = timeout_at(self.deadline, both.next()).await else {
+            // Neither of the two ends.
+            let Ok(Some(next)) = timeout_at(self.deadline, both.next()).await else {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
-            match next.flatten() {
-                Some(Seen::Object(seen)) => match *seen {
-                    Ok(object) => {
+            match next {
+                Seen::Object(seen) => match *seen {
+                    Ok(change) => {
+                        let object = match object_of(change) {
+                            Ok(object) => object,
+                            Err(error) => return Err(WaitError::Watch(Box::new(self.unreadable(&error)))),
+                        };
                         last.trouble = None;
                         let mut note = |sign: Sign| {
                             last.pending = Some(match &sign {
@@ -231,56 +238,73 @@ impl Wait {
                     }
                     Err(error) if is_refusal(&error) => return Err(WaitError::Watch(Box::new(error))),
                     Err(error) => {
-                        let text = innermost(&error);
+                        let text = error.reason.to_string();
                         if last.trouble.as_ref() != Some(&text) {
                             report(Sign::Retrying(text.clone()));
                         }
                         last.trouble = Some(text);
                     }
                 },
-                Some(Seen::Event(RecordedEvent { view, new })) => {
+                Seen::Event(RecordedEvent { view, new }) => {
                     if new {
                         report(Sign::Event(view.clone()));
                     }
                     last.event = Some(view);
                 }
-                None => return Err(WaitError::TimedOut(Box::new(last))),
             }
         }
     }
 
-    /// Events about the object: of those from before the wait only the newest. Never an error: events explain, they
-    /// decide nothing, and a user may lack the right to read them.
-    fn event_stream(&self) -> impl Stream<Item = RecordedEvent> + Send + use<> {
-        let Some(events) = self.events.clone() else { return stream::empty().boxed() };
-        let fields = format!("involvedObject.kind={},involvedObject.name={}", self.kind, self.name);
-        let mut before: Option<Event> = None;
-        let mut listed = false;
-        watcher(events, watcher::Config::default().fields(&fields))
-            .backoff(Retry::new())
-            .take_while(|event| ready(!event.as_ref().is_err_and(is_refusal)))
-            .filter_map(move |event| {
-                ready(match event {
-                    Ok(watcher::Event::InitApply(event)) => {
-                        if before.as_ref().is_none_or(|b| event_time(b) <= event_time(&event)) {
-                            before = Some(event);
-                        }
-                        None
+    fn unreadable(&self, error: &serde_json::Error) -> ClusterError {
+        let attempted = format!("understand {}/{}", self.resource.kind, self.name);
+        ClusterError::new(attempted, self.cluster.endpoint.clone(), Reason::Other(error.to_string()))
+    }
+}
+
+/// What a change means to somebody who follows one object.
+fn object_of(change: Change) -> Result<Option<DynamicObject>, serde_json::Error> {
+    let object = match change {
+        Change::All(objects) => objects.into_iter().next(),
+        Change::Set(object) => Some(object),
+        Change::Gone(_) => None,
+    };
+    object.map(serde_json::from_value).transpose()
+}
+
+/// Events about the object: of those from before the wait only the newest. Never an error: events explain, they decide
+/// nothing, and a user may lack the right to read them.
+struct Events {
+    follower: Option<Follower>,
+    listed: bool,
+}
+
+impl Events {
+    fn new(follower: Follower) -> Self {
+        Events { follower: Some(follower), listed: false }
+    }
+
+    /// The next event; never returns when events cannot be read.
+    async fn next(&mut self) -> RecordedEvent {
+        while let Some(follower) = &mut self.follower {
+            match follower.try_next().await {
+                Ok(Change::All(events)) if !self.listed => {
+                    self.listed = true;
+                    if let Some(newest) = events.iter().max_by_key(|event| event_time(event)) {
+                        return RecordedEvent { view: view(newest), new: false };
                     }
-                    Ok(watcher::Event::InitDone) if !listed => {
-                        listed = true;
-                        before.take().map(|event| RecordedEvent { view: view(&event), new: false })
-                    }
-                    Ok(watcher::Event::Apply(event)) => Some(RecordedEvent { view: view(&event), new: true }),
-                    _ => None,
-                })
-            })
-            .boxed()
+                }
+                Ok(Change::Set(event)) => return RecordedEvent { view: view(&event), new: true },
+                Ok(Change::All(_) | Change::Gone(_)) => {}
+                Err(error) if is_refusal(&error.explained) => self.follower = None,
+                Err(_) => {}
+            }
+        }
+        std::future::pending().await
     }
 }
 
 enum Seen {
-    Object(Box<watcher::Result<Option<DynamicObject>>>),
+    Object(Box<Result<Change, ClusterError>>),
     Event(RecordedEvent),
 }
 
@@ -290,66 +314,33 @@ struct RecordedEvent {
     new: bool,
 }
 
-fn view(event: &Event) -> EventView {
+fn view(event: &Value) -> EventView {
+    let text = |member: &str| event.get(member).and_then(Value::as_str).unwrap_or_default();
     EventView {
-        reason: event.reason.clone().unwrap_or_default(),
-        message: event.message.clone().unwrap_or_default(),
-        warning: event.type_.as_deref() == Some("Warning"),
+        reason: text("reason").to_owned(),
+        message: text("message").to_owned(),
+        warning: text("type") == "Warning",
     }
 }
 
 /// When an event happened last: core/v1 keeps it in another field for each way of recording.
-fn event_time(event: &Event) -> Option<jiff::Timestamp> {
-    let series = event.series.as_ref().and_then(|s| s.last_observed_time.as_ref()).map(|t| t.0);
-    let last = event.last_timestamp.as_ref().map(|t| t.0);
-    let once = event.event_time.as_ref().map(|t| t.0);
-    series.max(last).max(once).or(event.metadata.creation_timestamp.as_ref().map(|t| t.0))
+fn event_time(event: &Value) -> Option<jiff::Timestamp> {
+    let time = |pointer: &str| event.pointer(pointer).and_then(Value::as_str)?.parse::<jiff::Timestamp>().ok();
+    let last = time("/series/lastObservedTime").max(time("/lastTimestamp")).max(time("/eventTime"));
+    last.or(time("/metadata/creationTimestamp"))
 }
 
 /// Whether the API server said no in a way that trying again does not change.
-fn is_refusal(error: &watcher::Error) -> bool {
-    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
-    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
-    else {
-        return false;
-    };
-    matches!(status.code, 401 | 403 | 404 | 405)
-}
-
-/// The text at the bottom of the chain: what the operating system or the API server said.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut bottom = error;
-    while let Some(source) = bottom.source() {
-        bottom = source;
-    }
-    bottom.to_string()
-}
-
-/// Pauses between tries of a watch: doubling from [`Retry::FIRST`] to [`Retry::LONGEST`]. The deadline ends them.
-struct Retry(Duration);
-
-impl Retry {
-    const FIRST: Duration = Duration::from_millis(250);
-    const LONGEST: Duration = Duration::from_secs(5);
-
-    fn new() -> Self {
-        Retry(Self::FIRST)
-    }
-}
-
-impl Iterator for Retry {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let pause = self.0;
-        self.0 = (pause * 2).min(Self::LONGEST);
-        Some(pause)
-    }
-}
-
-impl Backoff for Retry {
-    fn reset(&mut self) {
-        self.0 = Self::FIRST;
+fn is_refusal(error: &ClusterError) -> bool {
+    match &error.reason {
+        Reason::Unauthorized { .. }
+        | Reason::ExpiredToken { .. }
+        | Reason::ExpiredCertificate { .. }
+        | Reason::Forbidden { .. }
+        | Reason::NotFound { .. }
+        | Reason::ApiMissing { .. } => true,
+        Reason::Server { code, .. } => matches!(code, 404 | 405),
+        _ => false,
     }
 }
 
@@ -359,17 +350,19 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use http::{Request, Response};
+    use std::time::Duration;
+
     use kube::client::{Body, Client};
-    use kube::core::{ApiResource, GroupVersionKind};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     /// An API server that gives each request the next answer, and none when it has run out of them.
     fn client(answers: Vec<(u16, String)>) -> Client {
         let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
-        let service = tower::service_fn(move |_: Request<Body>| {
-            let next = answers.lock().unwrap().pop_front();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let about_events = request.uri().path().ends_with("/events");
+            let next = if about_events { None } else { answers.lock().unwrap().pop_front() };
             async move {
                 let Some((code, body)) = next else { return std::future::pending().await };
                 let response = Response::builder().status(code).body(Body::from(body.into_bytes()));
@@ -380,11 +373,10 @@ mod tests {
     }
 
     fn wait(client: Client, absent: Absent) -> Wait {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", "GitRepository"));
         Wait {
-            objects: Api::namespaced_with(client, "flux-system", &kind),
-            events: None,
-            kind: "GitRepository".into(),
+            cluster: Cluster::of_client(client, crate::cluster::Endpoint::default()),
+            resource: crate::api::kinds::find("gitrepo").unwrap().resource_type(),
+            namespace: "flux-system".into(),
             name: "ok".into(),
             uid: None,
             suspension: Suspension::Field,

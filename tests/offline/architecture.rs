@@ -40,8 +40,6 @@ const KUBE: &[(&str, &str)] = &[
     ("src/api/crd.rs", "the definition that the types derive"),
     ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
     ("src/api/manifest.rs", "metadata as data"),
-    ("src/inspect/read", "pages are read as they arrive"),
-    ("src/reconcile/announce.rs", "a notification is posted through the API server's proxy"),
     ("src/request", "objects as data, and the watch of a request"),
     ("cmd/common", "objects as data, and the session"),
     ("cmd/delete", "objects as data, and preconditions"),

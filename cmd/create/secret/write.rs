@@ -5,7 +5,7 @@ use std::time::Duration;
 use flux_operator::api::kinds::SECRET;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::requests::Propagation;
-use flux_operator::cluster::{ApplyOptions, Cluster, Outcome};
+use flux_operator::cluster::{ApplyOptions, Cluster, DeleteOptions, Outcome};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::secrets::{Credentials, Manifest, ReplaceNeed, SecretObject};
@@ -141,8 +141,9 @@ impl Writing<'_> {
     /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
     async fn replace(&self, live: &Value) -> Result<(), CliError> {
         if self.dry_run {
-            let deleted = self.cluster.delete(&SECRET, Some(&self.secret.namespace), &self.secret.name, true).await;
-            return deleted.map(|_| ()).map_err(|error| cli_error(&error));
+            let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
+            let deleted = self.cluster.delete(&SECRET, Some(&self.secret.namespace), &self.secret.name, &options).await;
+            return deleted.map_err(|error| cli_error(&error));
         }
         let _held = self.shell.interruption().hold();
         self.shell.interruption().writes();

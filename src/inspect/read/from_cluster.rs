@@ -3,9 +3,7 @@
 //! Reads only. Cancelling drops the requests in flight; nothing in the cluster has changed.
 
 use futures::stream::{self, StreamExt};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::snapshot;
 use super::snapshot::{Answer, Need, Snapshot};
@@ -71,14 +69,21 @@ async fn answer(cluster: &Cluster, need: &Need) -> Result<Answered, ClusterError
         Need::Kind { group, kind, .. } => cluster.served_resource_type(group, kind).await.map(Answer::Kind),
         Need::Logs { namespace, pod, container, previous } => {
             // A log is evidence, not a condition: whatever keeps it away, the view goes on without.
-            return Ok((log(cluster, namespace, pod, container, *previous).await, None));
+            let log = cluster.log(namespace, pod, container, *previous, LOG_LINES).await;
+            let unavailable = |e: ClusterError| Answer::Unavailable(e.reason.to_string());
+            return Ok((log.map_or_else(unavailable, Answer::Log), None));
         }
         Need::ServerVersion => {
-            let request = http::Request::get("/version").body(vec![]);
-            call(cluster, request, "read the server's version").await.map(Answer::Version)
+            let unexpected = |e: serde_json::Error| {
+                let reason =
+                    Reason::Other(format!("the version of {} is not what was expected: {e}", cluster.endpoint));
+                ClusterError::new("read the server's version", cluster.endpoint.clone(), reason)
+            };
+            let version = cluster.server_version().await;
+            version.and_then(|version| serde_json::from_value(version).map_err(unexpected)).map(Answer::Version)
         }
         Need::Access { verb, group, resource, namespace } => {
-            may(cluster, verb, group, resource, namespace.as_deref()).await.map(Answer::Access)
+            cluster.may(verb, group, resource, namespace.as_deref()).await.map(Answer::Access)
         }
     };
     match result {
@@ -92,16 +97,6 @@ async fn answer(cluster: &Cluster, need: &Need) -> Result<Answered, ClusterError
         }
         Err(error) => Err(error),
     }
-}
-
-async fn call<T: DeserializeOwned>(
-    cluster: &Cluster,
-    request: Result<http::Request<Vec<u8>>, http::Error>,
-    attempted: &str,
-) -> Result<T, ClusterError> {
-    let failed = |e| cluster.explain(e, attempted, None);
-    let request = request.map_err(|e| failed(kube::Error::HttpError(e)))?;
-    cluster.client.request(request).await.map_err(failed)
 }
 
 /// The versions a kind may be served at, newest first.
@@ -121,7 +116,7 @@ async fn list(
     namespace: Option<&str>,
     selector: Option<&str>,
 ) -> Result<Vec<Value>, ClusterError> {
-    let options = ListOptions { label_selector: selector.map(Into::into), field_selector: None };
+    let options = ListOptions { label_selector: selector.map(Into::into), ..ListOptions::default() };
     let mut missing = None;
     for version in versions(resource) {
         match cluster.list(&version, namespace, &options).await {
@@ -146,7 +141,9 @@ async fn get(
     name: &str,
 ) -> Result<Answer, ClusterError> {
     if *resource == SECRET {
-        return secret(cluster, namespace.unwrap_or_default(), name).await;
+        // Whether it exists, without fetching what it holds.
+        let found = cluster.find_metadata(resource, namespace, name).await?;
+        return Ok(Answer::Objects(found.into_iter().collect()));
     }
     let mut missing = None;
     for version in versions(resource) {
@@ -171,96 +168,12 @@ async fn get(
         None => Ok(Answer::Objects(vec![])),
     }
 }
-
-/// Whether a Secret exists, without fetching what it holds.
-async fn secret(cluster: &Cluster, namespace: &str, name: &str) -> Result<Answer, ClusterError> {
-    let object = crate::k8s::ObjectId::new("", "Secret", Some(namespace), name);
-    let failed = |e| cluster.explain(e, format!("look for {}", object.lower_case()), Some(object.clone()));
-    let request = http::Request::get(SECRET.path(Some(namespace), Some(name)))
-        .header(http::header::ACCEPT, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
-        .body(vec![])
-        .map_err(|e| failed(kube::Error::HttpError(e)))?;
-    match cluster.client.request::<Value>(request).await.map_err(failed) {
-        Ok(mut found) => {
-            found["apiVersion"] = "v1".into();
-            found["kind"] = "Secret".into();
-            Ok(Answer::Objects(vec![found]))
-        }
-        Err(error) if error.is_not_found() => Ok(Answer::Objects(vec![])),
-        Err(error) => Err(error),
-    }
-}
-
-async fn log(cluster: &Cluster, namespace: &str, pod: &str, container: &str, previous: bool) -> Answer {
-    let path = kinds::POD.path(Some(namespace), Some(pod));
-    let uri = format!("{path}/log?container={container}&tailLines={LOG_LINES}&previous={previous}");
-    let Ok(request) = http::Request::get(uri).body(vec![]) else {
-        return Answer::Unavailable("the name cannot be part of an address".into());
-    };
-    match cluster.client.request_text(request).await {
-        Ok(text) => Answer::Log(text.lines().map(str::to_owned).collect()),
-        Err(error) => Answer::Unavailable(error.to_string()),
-    }
-}
-
-async fn may(
-    cluster: &Cluster,
-    verb: &str,
-    group: &str,
-    resource: &str,
-    namespace: Option<&str>,
-) -> Result<bool, ClusterError> {
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {"verb": verb, "group": group, "resource": resource, "namespace": namespace}},
-    });
-    let request = http::Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(review.to_string().into_bytes());
-    let review: Value = call(cluster, request, "ask which rights there are").await?;
-    Ok(review.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
-}
-
-/// The part of a server-side table that names objects: the first cell of a row is the name, for every kind.
-#[derive(Deserialize)]
-struct NameTable {
-    #[serde(default)]
-    rows: Vec<NameRow>,
-}
-
-#[derive(Deserialize)]
-struct NameRow {
-    cells: Vec<Value>,
-}
-
-/// The names of one kind, for completion: one page, as a table without objects, which is a fifth of their metadata
-/// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
-///
-/// # Errors
-/// As for any list.
-pub async fn names(
-    cluster: &Cluster,
-    resource: &ResourceType,
-    namespace: Option<&str>,
-) -> Result<Vec<String>, ClusterError> {
-    let resource_name = resource.resource_name();
-    let failed = |e| cluster.explain(e, format!("list {resource_name}"), None);
-    let path = resource.path(namespace, None);
-    let request = http::Request::get(format!("{path}?limit=5000&includeObject=None"))
-        .header(http::header::ACCEPT, "application/json;as=Table;g=meta.k8s.io;v=v1")
-        .body(vec![])
-        .map_err(|e| failed(kube::Error::HttpError(e)))?;
-    let text = cluster.client.request_text(request).await.map_err(failed)?;
-    let table: NameTable = serde_json::from_str(&text).map_err(|e| failed(kube::Error::SerdeError(e)))?;
-    let name = |row: NameRow| row.cells.first().and_then(Value::as_str).map(str::to_owned);
-    Ok(table.rows.into_iter().filter_map(name).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use http::{Request, Response};
     use kube::Client;
     use kube::client::Body;
+    use serde_json::json;
 
     use super::*;
     use crate::api::kinds::CONFIG_MAP;

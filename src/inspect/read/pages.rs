@@ -7,8 +7,6 @@
 
 use std::sync::Arc;
 
-use kube::api::ListParams;
-use kube::core::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Deserializer, Value};
@@ -17,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, versions};
 use crate::api::kinds::{FluxKind, ResourceType};
-use crate::cluster::{Cluster, ClusterError, Reason};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::inspect::object;
 use crate::inspect::resources::FluxObject;
 
@@ -189,23 +187,14 @@ async fn page<T: Listable>(
     place: &mut Place,
     sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Ended, ClusterError> {
-    let name = resource.resource_name();
-    let failed = |e| cluster.explain(e, format!("list {name}"), None);
-    let params = ListParams {
-        limit: Some(PAGE),
-        label_selector: scope.selector.clone(),
-        continue_token: place.token.clone(),
-        ..ListParams::default()
-    };
-    let request = Request::new(resource.path(scope.namespace.as_deref(), None)).list(&params);
-    let request = request.map_err(|e| failed(kube::Error::BuildRequest(e)))?;
-    let mut pieces = cluster.pieces(request).await.map_err(failed)?;
+    let options = ListOptions { label_selector: scope.selector.clone(), page_size: PAGE, ..ListOptions::default() };
+    let pieces = cluster.list_in_pieces(resource, scope.namespace.as_deref(), &options, place.token.as_deref());
+    let mut pieces = pieces.await?;
     let mut text = ListText::default();
     let mut batch = Vec::new();
     loop {
         let read = pieces.next(&mut text.unread).await;
-        let unexpected = |e| failed(kube::Error::SerdeError(e));
-        batch.extend(text.objects().map_err(unexpected)?);
+        batch.extend(text.objects().map_err(|e| pieces.unexpected(e))?);
         if let Some(last) = &place.skip {
             batch.retain(|object: &T| object.key() > *last);
         }
@@ -217,9 +206,9 @@ async fn page<T: Listable>(
                 return Ok(Ended::Unwanted);
             }
         }
-        match read.map_err(failed) {
+        match read {
             Ok(0) => {
-                place.token = text.end().map_err(unexpected)?;
+                place.token = text.end().map_err(|e| pieces.unexpected(e))?;
                 return Ok(Ended::Read);
             }
             Ok(_) => {}

@@ -209,7 +209,7 @@ impl Site {
                     .header(http::header::CONTENT_TYPE, "application/json")
                     .body(left.to_string().into_bytes())
                     .expect("a request");
-                let _: Value = self.direct.client.request(request).await.expect("the namespace can be finalized");
+                let _: Value = self.plane.client().request(request).await.expect("the namespace can be finalized");
             }
         }
         for (api_version, kind) in [("v1", "Namespace"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")] {

@@ -1,0 +1,85 @@
+//! Questions that are about no object: the server's version, rights, names, logs.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::objects::{Call, encode, object_path};
+use super::{Cluster, ClusterError};
+use crate::api::kinds::{POD, ResourceType};
+
+/// The part of a server-side table that names objects: the first cell of a row is the name, for every kind.
+#[derive(Deserialize)]
+struct NameTable {
+    #[serde(default)]
+    rows: Vec<NameRow>,
+}
+
+#[derive(Deserialize)]
+struct NameRow {
+    cells: Vec<Value>,
+}
+
+impl Cluster {
+    /// Returns what `/version` says.
+    pub async fn server_version(&self) -> Result<Value, ClusterError> {
+        let answer = self.answer(Call::get("/version".to_owned())).await;
+        answer.map_err(|e| self.explain(&e, "read the server's version", None))
+    }
+
+    /// Returns whether this user may do something; `namespace` `None` asks about the whole cluster.
+    pub async fn may(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        namespace: Option<&str>,
+    ) -> Result<bool, ClusterError> {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {"verb": verb, "group": group, "resource": resource, "namespace": namespace}},
+        });
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+        let answer = self.answer(Call::with_body(Method::POST, path, "application/json", &review)).await;
+        let answer = answer.map_err(|e| self.explain(&e, "ask which rights there are", None))?;
+        Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
+    }
+
+    /// Returns the last lines of a container's log, of its run before this one if `previous`.
+    pub async fn log(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        previous: bool,
+        lines: u32,
+    ) -> Result<Vec<String>, ClusterError> {
+        let answer = async {
+            let path = object_path(&POD, Some(namespace), pod)?;
+            let container = encode(container);
+            let path = format!("{path}/log?container={container}&tailLines={lines}&previous={previous}");
+            self.answer_text(Call::get(path)).await
+        };
+        let text =
+            answer.await.map_err(|e| self.explain(&e, format!("read the log of pod/{namespace}/{pod}"), None))?;
+        Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+    }
+
+    /// The names of one kind, for completion: one page, as a table without objects, which is a fifth of their metadata
+    /// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
+    ///
+    /// # Errors
+    /// As for any list.
+    pub async fn names(&self, resource: &ResourceType, namespace: Option<&str>) -> Result<Vec<String>, ClusterError> {
+        let path = format!("{}?limit=5000&includeObject=None", resource.path(namespace, None));
+        let accept = Some("application/json;as=Table;g=meta.k8s.io;v=v1");
+        let answer = async {
+            let text = self.answer_text(Call { accept, ..Call::get(path) }).await?;
+            serde_json::from_slice::<NameTable>(&text).map_err(kube::Error::SerdeError)
+        };
+        let attempted = || format!("list {}", resource.resource_name());
+        let table = answer.await.map_err(|e| self.explain(&e, attempted(), None))?;
+        let name = |row: NameRow| row.cells.first().and_then(Value::as_str).map(str::to_owned);
+        Ok(table.rows.into_iter().filter_map(name).collect())
+    }
+}
