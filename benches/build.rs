@@ -11,7 +11,7 @@
 )]
 
 use divan::Bencher;
-use flux_operator::api::FluxInstance;
+use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml;
@@ -31,13 +31,14 @@ fn main() {
     divan::main();
 }
 
-fn instance(mut spec: Value) -> FluxInstance {
+fn instance(mut spec: Value) -> CheckedInstance {
     spec["distribution"] = json!({"version": "2.9.4", "registry": "ghcr.io/fluxcd"});
     let object = json!({
         "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": "flux-system"}, "spec": spec,
     });
-    serde_json::from_value(object).expect("an instance")
+    let instance = FluxInstance::from_object(object).expect("an instance");
+    CheckedInstance::check(instance).expect("a valid one")
 }
 
 fn shards(count: usize) -> Value {

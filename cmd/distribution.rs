@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
-use flux_operator::distribution::{Component, Distribution, DistributionError, FluxVersion, ImageReference, Variant};
+use flux_operator::api::{Component, Variant};
+use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Row, listing};
 use flux_operator::oci::{Reference, ReferenceError, Repository};

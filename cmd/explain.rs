@@ -1,9 +1,9 @@
 //! `explain`: what a field is for and what it may hold, without a cluster.
 
 use clap::ValueEnum;
-use flux_operator::api::crd;
 use flux_operator::api::kinds::{self, FluxKind};
-use flux_operator::distribution::{Component, Distribution, DistributionError};
+use flux_operator::api::{Component, crd};
+use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::format::yaml;
 use flux_operator::k8s::crd_fields;
 use flux_operator::k8s::crd_fields::{ExplainError, FieldView};

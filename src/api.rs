@@ -2,6 +2,8 @@
 //!
 //! Pure: values in, values out; no client, no clock.
 
+mod checked;
+mod components;
 pub mod conditions;
 pub mod crd;
 pub mod flux_instance;
@@ -10,7 +12,11 @@ pub mod inventory;
 pub mod kinds;
 pub mod lease;
 pub mod manifest;
+mod rules;
 mod settings;
 pub mod well_known;
 
+pub use checked::{CheckedInstance, InvalidInstance, Problem};
+pub use components::{Component, UnknownName, Variant};
 pub use flux_instance::*;
+pub use rules::FieldPath;

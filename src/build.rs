@@ -27,8 +27,9 @@ pub use error::BuildError;
 pub use revision::{Revision, RevisionError, digest};
 pub use version::{check_downgrade, is_minor_upgrade};
 
-use crate::api::{ComponentImage, FluxInstance, KustomizePatch, well_known};
-use crate::distribution::{Component, Distribution, FLUX_NAMESPACE, FluxVersion};
+use crate::api::well_known::{self, DEFAULT_NAMESPACE};
+use crate::api::{CheckedInstance, Component, ComponentImage, KustomizePatch, ShardingSpec};
+use crate::distribution::{Distribution, FluxVersion};
 use crate::kustomize::{
     Patch, PatchReport, Resource, ResourceList, Selector, apply_patches, child_mut, is_cluster_scoped, kind, name,
 };
@@ -93,13 +94,6 @@ pub enum WarningReason {
     LastGoodArtifact,
 }
 
-/// Labels whose values say who owns an object; common metadata may not change them.
-const RESERVED_KEYS: [(&str, &str); 3] = [
-    (well_known::OWNER_NAME_LABEL, "it marks the objects of the instance"),
-    (well_known::OWNER_NAMESPACE_LABEL, "it marks the objects of the instance"),
-    (well_known::PRUNE, "it would keep every object from being pruned"),
-];
-
 /// Kinds that Flux's notification API may name, beyond its own.
 const OPERATOR_KINDS: [&str; 3] = ["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
@@ -113,7 +107,7 @@ const TOKEN_RESOURCE: &str = "serviceaccounts/token";
 /// # Errors
 /// A [`BuildError`]: the spec asks for something impossible, a patch does not apply, or the distribution is broken.
 pub fn build(
-    instance: &FluxInstance,
+    instance: &CheckedInstance,
     distribution: &Distribution,
     options: &BuildOptions,
 ) -> Result<Build, BuildError> {
@@ -123,11 +117,7 @@ pub fn build(
     let supported = (!is_trusted).then(|| Distribution::embedded().versions());
     let selection = version::select(&spec.distribution.version, distribution, supported.as_deref())?;
     let settings = Settings::new(instance, &selection.version.version)?;
-    check_common_metadata(instance)?;
     let mut warnings = Vec::new();
-    if let Some(artifact) = spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty()) {
-        check_artifact(artifact)?;
-    }
     let (image_replacements, no_digests) = images::resolve(
         &spec.distribution.registry,
         spec.distribution.variant.as_deref(),
@@ -201,31 +191,6 @@ pub fn build(
     })
 }
 
-fn check_common_metadata(instance: &FluxInstance) -> Result<(), BuildError> {
-    let Some(common) = &instance.spec.common_metadata else { return Ok(()) };
-    for (field, entries) in [("labels", &common.labels), ("annotations", &common.annotations)] {
-        for (key, reason) in RESERVED_KEYS {
-            if entries.as_ref().is_some_and(|entries| entries.contains_key(key)) {
-                return Err(BuildError::ReservedKey { field, key: key.to_string(), reason });
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_artifact(artifact: &str) -> Result<(), BuildError> {
-    let reference =
-        artifact.strip_prefix("oci://").filter(|rest| rest.contains('/') && !rest.contains(char::is_whitespace));
-    match reference {
-        Some(_) => Ok(()),
-        None => Err(BuildError::InvalidValue {
-            field: "spec.distribution.artifact",
-            value: artifact.to_string(),
-            allowed: "oci://REGISTRY/REPOSITORY, with :TAG or @DIGEST".to_string(),
-        }),
-    }
-}
-
 fn as_patch(patch: &KustomizePatch) -> Patch {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let target = patch.target.as_ref().map(|target| Selector {
@@ -292,7 +257,7 @@ fn accumulate(
     }
     list.0.extend(roles.0);
     list.0.extend(components.into_iter().map(Resource::new));
-    for shard in settings.sharding.iter().flat_map(|sharding| &sharding.names) {
+    for shard in settings.sharding.iter().flat_map(|sharding| &sharding.shards) {
         list.0.extend(shard_objects(settings, shard, &shards)?.0);
     }
     if let Some(storage) = &settings.storage {
@@ -308,8 +273,8 @@ fn accumulate(
 /// The roles, bindings and the quota, named after the namespace so that several installations could live side by side.
 fn roles(settings: &Settings, mut objects: Vec<Value>) -> ResourceList {
     for object in &mut objects {
-        if settings.namespace != FLUX_NAMESPACE {
-            replace_text(object, FLUX_NAMESPACE, &settings.namespace);
+        if settings.namespace != DEFAULT_NAMESPACE {
+            replace_text(object, DEFAULT_NAMESPACE, &settings.namespace);
         }
         if !settings.workload_identity.tokens
             && name(object) == "crd-controller"
@@ -359,7 +324,9 @@ fn shard_objects(
             list.0.push(Resource::new(object));
         }
     }
-    if let (Some(storage), true) = (&settings.storage, settings.sharding.as_ref().is_some_and(|s| s.persistent)) {
+    if let (Some(storage), true) =
+        (&settings.storage, settings.sharding.as_ref().is_some_and(ShardingSpec::is_persistent))
+    {
         list.0.push(Resource::new(objects::volume_claim(&storage.class, &storage.size)));
     }
     list.set_namespace(&settings.namespace);
@@ -410,7 +377,7 @@ fn add_operator_kinds(crd: &mut Value, field: &str) {
 }
 
 /// Sets the labels and annotations every object gets; the owner labels come last and win.
-fn set_common_metadata(object: &mut Value, instance: &FluxInstance, settings: &Settings) {
+fn set_common_metadata(object: &mut Value, instance: &CheckedInstance, settings: &Settings) {
     let Some(metadata) = object.get_mut("metadata") else { return };
     if let Some(common) = &instance.spec.common_metadata {
         for (field, entries) in [("labels", &common.labels), ("annotations", &common.annotations)] {

@@ -43,7 +43,7 @@
 //! 2. A patch release: usually done. A minor release: change what its CRDs changed. A new field gets `[2.10..]`, a
 //!    removed one `[..2.9]`, an API version that is gone gets a gate on its `version` line, a new controller-gen version
 //!    its `annotation` line.
-//! 3. Changes of Deployments, roles or policies: a `since(flux, 2, 10, 0)` where the fact stands.
+//! 3. Changes of Deployments, roles or policies: a `is_at_least(flux, 2, 10, 0)` where the fact stands.
 //! 4. `FLUX_DATA_DIR=… cargo test --test distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
 //!    `flux/v2.10.0/`, compares every object with the released one. It also prints the rows that
 //!    `tests/distribution/hashes.txt` now needs.
@@ -73,11 +73,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use semver::Version;
 use serde_json::Value;
 
 pub use lines::NotationError;
-pub use names::{Component, FluxVersion, ImageDigest, ImageReference, UnknownName, Variant};
+pub use names::{FluxVersion, ImageDigest, ImageReference};
 use notation::Notation;
 use packaged::Packaged;
 pub use schema::{CrdSummary, FieldDescription, ServedVersion};
@@ -86,8 +85,7 @@ use tree::{FilesTree, FolderTree};
 
 use crate::format::tarball::{Files, Limits, TarballError, read_tarball};
 
-/// The namespace the manifests are written for; a build for another one replaces it.
-pub const FLUX_NAMESPACE: &str = "flux-system";
+use crate::api::{Component, Variant};
 
 /// The registry of images in the manifests, before a build puts the real one in its place.
 pub const PLACEHOLDER_REGISTRY: &str = "fluxcd";
@@ -432,9 +430,4 @@ fn deployment_image(objects: &[Value], component: Component) -> Option<&str> {
         .iter()
         .filter(|object| object["kind"] == "Deployment" && object["metadata"]["name"] == component.as_str())
         .find_map(|deployment| deployment.pointer("/spec/template/spec/containers/0/image")?.as_str())
-}
-
-/// True from that version of Flux on.
-fn since(flux: &Version, major: u64, minor: u64, patch: u64) -> bool {
-    (flux.major, flux.minor, flux.patch) >= (major, minor, patch)
 }

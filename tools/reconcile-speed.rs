@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use flux_operator::api::FluxInstance;
+use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::requests::Selector;
 use flux_operator::cluster::watch::{Change, Follower};
@@ -100,8 +100,11 @@ struct Distant {
 /// An API server that is 20 ms away.
 async fn distant(site: &Site) -> Fallible<Distant> {
     let mut far = Distant::default();
-    let built =
-        build(&FluxInstance::from_object(instance(&spec(false)))?, &site.distribution, &BuildOptions::default())?;
+    let built = build(
+        &CheckedInstance::check(FluxInstance::from_object(instance(&spec(false)))?)?,
+        &site.distribution,
+        &BuildOptions::default(),
+    )?;
     far.objects = built.objects.len();
     let file = site.plane.folder().join("manifests.yaml");
     std::fs::write(&file, yaml::document_stream(&built.objects)?)?;

@@ -3,9 +3,9 @@
 use clap::ArgAction;
 use clap::builder::PossibleValuesParser;
 use flux_operator::api::{
-    self, CLUSTER_SIZES, CLUSTER_TYPES, COMPONENTS, ClusterSpec, DEFAULT_COMPONENTS, DistributionSpec, FluxInstance,
-    FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, VARIANTS,
-    manifest, well_known,
+    self, CLUSTER_SIZES, CLUSTER_TYPES, CheckedInstance, ClusterSpec, Component, DistributionSpec, FluxInstance,
+    FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, Variant,
+    well_known,
 };
 use flux_operator::format::yaml;
 
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, alias = "registry", value_name = "REGISTRY", default_value = "ghcr.io/fluxcd", help_heading = DISTRIBUTION)]
     pub distribution_registry: String,
     /// Build of the images, when the registry is a mirror
-    #[arg(long, alias = "variant", value_name = "VARIANT", value_parser = PossibleValuesParser::new(VARIANTS), help_heading = DISTRIBUTION)]
+    #[arg(long, alias = "variant", value_name = "VARIANT", value_parser = PossibleValuesParser::new(Variant::ALL.map(Variant::as_str)), help_heading = DISTRIBUTION)]
     pub distribution_variant: Option<String>,
     /// OCI artifact with the distribution, as oci://host/path:tag
     #[arg(long, alias = "artifact", value_name = "URL", help_heading = DISTRIBUTION)]
@@ -56,11 +56,11 @@ pub struct Args {
     #[arg(long, alias = "image-pull-secret", value_name = "NAME", help_heading = DISTRIBUTION, add = crate::common::complete::secrets())]
     pub distribution_image_pull_secret: Option<String>,
     /// Controllers to install instead of the default four, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(COMPONENTS),
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(Component::ALL.map(Component::as_str)),
         hide_possible_values = true, help_heading = DISTRIBUTION)]
     pub components: Vec<String>,
     /// Controllers to install on top, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(COMPONENTS),
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(Component::ALL.map(Component::as_str)),
         hide_possible_values = true, help_heading = DISTRIBUTION)]
     pub components_extra: Vec<String>,
 
@@ -137,7 +137,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, args.spec()?);
     let namespace = shell.global().namespace().unwrap_or(well_known::DEFAULT_NAMESPACE);
     instance.metadata.namespace = Some(namespace.into());
-    manifest::validate(&instance).map_err(|error| manifest_error(&error, "cannot create the FluxInstance"))?;
+    CheckedInstance::check(instance.clone())
+        .map_err(|error| manifest_error(&error.into(), "cannot create the FluxInstance"))?;
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the FluxInstance").caused_by(e);
     let text = match args.format.output {
         ObjectFormat::Yaml => yaml::to_string(&instance).map_err(|e| failed(&e))?,
@@ -177,7 +178,7 @@ impl Args {
             return None;
         }
         let base = if self.components.is_empty() {
-            DEFAULT_COMPONENTS.map(String::from).to_vec()
+            Component::DEFAULT.map(|component| component.to_string()).to_vec()
         } else {
             self.components.clone()
         };

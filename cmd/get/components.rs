@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use flux_operator::api::kinds::{DEPLOYMENT, POD};
 use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
-use flux_operator::api::{FluxInstance, FluxInstanceSpec};
-use flux_operator::build::{BuildOptions, build};
-use flux_operator::distribution::{Component, Distribution, Variant};
+use flux_operator::api::{CheckedInstance, Component, FluxInstance, FluxInstanceSpec, Variant};
+use flux_operator::build::{BuildError, BuildOptions, build};
+use flux_operator::distribution::Distribution;
 use flux_operator::inspect::listing::listing;
 use flux_operator::inspect::{components, object};
 use serde_json::Value;
@@ -115,8 +115,9 @@ fn plain_args((version, namespace, components): &Plain) -> ArgsByName {
     instance.spec.distribution.version = version.to_owned();
     instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
     instance.spec.components = Some(components.clone());
-    let built = build(&instance, &Distribution::embedded(), &BuildOptions::default());
-    let objects = built.map(|b| b.objects).unwrap_or_default();
+    let built = CheckedInstance::check(instance).map_err(BuildError::from);
+    let built = built.and_then(|checked| build(&checked, &Distribution::embedded(), &BuildOptions::default()));
+    let objects = built.map(|built| built.objects).unwrap_or_default();
     let args = |deployment: &Value| {
         let args = object::items(deployment, "/spec/template/spec/containers/0/args");
         args.iter().filter_map(Value::as_str).map(str::to_owned).collect()

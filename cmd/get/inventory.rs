@@ -1,6 +1,6 @@
 //! `get inventory`: what an instance applied, and how it fares.
 
-use flux_operator::api::FluxInstance;
+use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::listing::listing;
@@ -71,7 +71,8 @@ fn desired(instance: &Value) -> Result<Vec<Value>, String> {
     if object::some_text(instance, "/spec/distribution/artifact").is_some() {
         return Err("the instance takes its distribution from an artifact".into());
     }
-    let typed: FluxInstance = serde_json::from_value(instance.clone()).map_err(|e| e.to_string())?;
+    let typed = FluxInstance::from_object(instance.clone()).map_err(|e| e.to_string())?;
+    let typed = CheckedInstance::check(typed).map_err(|e| e.to_string())?;
     let built = build(&typed, &Distribution::embedded(), &BuildOptions::default()).map_err(|e| e.to_string())?;
     let revision = built.revision.to_string();
     if revision == applied {

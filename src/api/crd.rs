@@ -8,7 +8,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::flux_instance::FluxInstance;
-use super::well_known::INSTANCE_NAME;
+use super::rules;
 
 /// Returns the definition of the FluxInstance kind, as it is applied to a cluster.
 pub fn flux_instance() -> Value {
@@ -86,13 +86,7 @@ fn complete_root(schema: &mut Value) {
     root.remove("required");
     root.insert("description".into(), json!("A Flux installation: what it should be, and what became of it."));
     root.insert("properties".into(), properties);
-    root.insert(
-        "x-kubernetes-validations".into(),
-        json!([{
-            "rule": format!("self.metadata.name == '{INSTANCE_NAME}'"),
-            "message": format!("a FluxInstance has to be named '{INSTANCE_NAME}'"),
-        }]),
-    );
+    root.insert("x-kubernetes-validations".into(), rules::validations(""));
 }
 
 /// Schema of a list of conditions, with the constraints of the Kubernetes API conventions

@@ -11,24 +11,9 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{crd, well_known};
+use super::components::{Component, Variant};
+use super::{crd, rules, well_known};
 
-/// Image variants of `spec.distribution.variant`.
-pub const VARIANTS: [&str; 4] =
-    ["upstream-alpine", "enterprise-alpine", "enterprise-distroless", "enterprise-distroless-fips"];
-/// Controllers that `spec.components` may name, in the order they are listed by default.
-pub const COMPONENTS: [&str; 7] = [
-    "source-controller",
-    "kustomize-controller",
-    "helm-controller",
-    "notification-controller",
-    "image-reflector-controller",
-    "image-automation-controller",
-    "source-watcher",
-];
-/// Controllers that are installed when `spec.components` is not set.
-pub const DEFAULT_COMPONENTS: [&str; 4] =
-    ["source-controller", "kustomize-controller", "helm-controller", "notification-controller"];
 /// Values of `spec.cluster.type`.
 pub const CLUSTER_TYPES: [&str; 5] = ["kubernetes", "openshift", "aws", "azure", "gcp"];
 /// Values of `spec.cluster.size`.
@@ -65,17 +50,14 @@ pub const INTERVAL_PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
     printcolumn = r#"{"name":"Revision","type":"string","jsonPath":".status.lastAttemptedRevision"}"#
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [{
-    "rule": "!has(self.sharding) || !has(self.sharding.storage) || self.sharding.storage != 'persistent' || has(self.storage)",
-    "message": "sharding.storage 'persistent' needs .spec.storage to be set",
-}]))]
+#[schemars(extend("x-kubernetes-validations" = rules::validations("spec")))]
 pub struct FluxInstanceSpec {
     /// Flux version to install, and where its images and manifests come from.
     pub distribution: DistributionSpec,
     /// Controllers to install. Left out: source-controller, kustomize-controller, helm-controller and
     /// notification-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("items" = {"type": "string", "enum": COMPONENTS}))]
+    #[schemars(extend("items" = {"type": "string", "enum": Component::ALL.map(Component::as_str)}))]
     pub components: Option<Vec<String>>,
     /// Labels and annotations to put on every installed object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +100,7 @@ pub struct DistributionSpec {
     /// Build of the images, which tells their digests. Left out: known from the registry, if that is a well-known
     /// one; mirrors have to name it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
-    #[schemars(extend("enum" = VARIANTS))]
+    #[schemars(extend("enum" = Variant::ALL.map(Variant::as_str)))]
     pub variant: Option<String>,
     /// Secret of type kubernetes.io/dockerconfigjson, in the instance's namespace, that the controllers' pods pull
     /// their images with.
@@ -149,10 +131,7 @@ pub struct CommonMetadata {
 /// What kind of cluster this is, and how its tenants are kept apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [{
-    "rule": "!has(self.multitenantWorkloadIdentity) || !self.multitenantWorkloadIdentity || (has(self.objectLevelWorkloadIdentity) && self.objectLevelWorkloadIdentity)",
-    "message": "multitenantWorkloadIdentity needs objectLevelWorkloadIdentity to be true",
-}]))]
+#[schemars(extend("x-kubernetes-validations" = rules::validations("spec.cluster")))]
 pub struct ClusterSpec {
     /// DNS domain of the cluster's services.
     #[serde(default = "default_domain")]
@@ -288,16 +267,7 @@ pub struct PatchTarget {
 /// Repository, registry or bucket whose content Flux applies to this cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [
-    {
-        "rule": "!has(self.provider) || self.provider != 'gcp' || self.kind != 'GitRepository'",
-        "message": "sync.provider 'gcp' works with OCIRepository and Bucket only",
-    },
-    {
-        "rule": "!has(self.provider) || self.provider != 'github' || self.kind == 'GitRepository'",
-        "message": "sync.provider 'github' works with GitRepository only",
-    },
-]))]
+#[schemars(extend("x-kubernetes-validations" = rules::validations("spec.sync")))]
 pub struct SyncSpec {
     /// Name of the source and the Kustomization that are generated. It cannot be changed later. Left out: the
     /// instance's namespace, as flux bootstrap has it.

@@ -8,24 +8,16 @@
 //! What an API server adds (`status`, `managedFields`, `uid` and the like) is ignored, so that the output of
 //! `kubectl get -o yaml` is a manifest too.
 
-use std::fmt;
-
 use kube::api::ObjectMeta;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::crd;
+use super::checked::{CheckedInstance, InvalidInstance, Problem, complete, located};
 use super::flux_instance::{FluxInstance, FluxInstanceSpec};
+use super::rules::{FieldPath, Finding, list, shown};
 use super::well_known;
 use crate::format::go_duration;
 use crate::format::yaml;
 use crate::format::yaml::{Location, Positions, YamlError};
-use crate::k8s::names::is_dns_label;
-
-mod path;
-mod rules;
-mod schema;
-
-pub use path::FieldPath;
 
 /// Which namespace an instance gets when its manifest and the command line are put together.
 #[derive(Clone, Debug)]
@@ -46,36 +38,12 @@ impl Default for NamespaceChoice {
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// The instance: name, namespace, labels, annotations and spec; no status.
-    pub instance: FluxInstance,
+    pub instance: CheckedInstance,
     /// The same object as its author wrote it: what server-side apply is to own, without the API's defaults. It has the
     /// namespace of the instance, and nothing that only the API server writes.
     pub written: Value,
     /// What is accepted but will not do what it says.
     pub warnings: Vec<Problem>,
-}
-
-/// One thing that is wrong, or odd, in a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Field, such as `spec.sync.kind`.
-    pub path: String,
-    /// What is wrong with it, the value and what is allowed included.
-    pub message: String,
-    /// Where it stands; for a field that is missing, where its parent starts.
-    pub location: Option<Location>,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message.as_str() {
-            "is required" => write!(f, "{} is required", self.path)?,
-            message => write!(f, "{}: {message}", self.path)?,
-        }
-        match self.location {
-            Some(location) => write!(f, " ({location})"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Why a text is not a FluxInstance.
@@ -90,15 +58,15 @@ pub enum ManifestError {
     #[error("{} FluxInstances found ({}): one is expected", .0.len(), places(.0))]
     SeveralInstances(Vec<Option<Location>>),
     /// Everything that is wrong with the one that was found.
-    #[error("{}", problems_text(.0))]
-    Invalid(Vec<Problem>),
+    #[error(transparent)]
+    Invalid(#[from] InvalidInstance),
 }
 
 impl ManifestError {
     /// Returns the problems one by one, where there are several.
     pub fn problems(&self) -> &[Problem] {
         match self {
-            ManifestError::Invalid(problems) => problems,
+            ManifestError::Invalid(InvalidInstance(problems)) => problems,
             _ => &[],
         }
     }
@@ -107,15 +75,6 @@ impl ManifestError {
 fn places(locations: &[Option<Location>]) -> String {
     let lines: Vec<String> = locations.iter().flatten().map(|location| format!("line {}", location.line)).collect();
     list(&lines, "and")
-}
-
-fn problems_text(problems: &[Problem]) -> String {
-    match problems {
-        [only] => only.to_string(),
-        several => {
-            several.iter().fold(format!("{} problems", several.len()), |text, problem| format!("{text}\n  {problem}"))
-        }
-    }
 }
 
 /// Reads the one FluxInstance of a text of YAML or JSON: alone, among other documents, or in a `List`.
@@ -137,16 +96,12 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
         findings.extend(check_namespace(&object, namespace));
     }
     if !findings.is_empty() {
-        return Err(ManifestError::Invalid(locate(findings)));
+        return Err(InvalidInstance(locate(findings)).into());
     }
     let warnings = locate(odd_annotations(&object));
-    let instance = to_instance(&object, namespace).map_err(|error| {
-        // The schema is made from the types, so what it lets through converts; a test holds them together.
-        let problem = Problem { path: "spec".into(), message: error.to_string(), location: None };
-        ManifestError::Invalid(vec![problem])
-    })?;
+    let instance = to_instance(&object, namespace).map_err(|error| InvalidInstance::of(&error))?;
     let written = applicable(written, instance.metadata.namespace.as_deref());
-    Ok(Manifest { instance, written, warnings })
+    Ok(Manifest { instance: CheckedInstance::of_complete(instance), written, warnings })
 }
 
 /// Adds the namespace, and takes off what only the API server writes: an exported object carries it, and apply refuses it.
@@ -163,57 +118,6 @@ fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
         }
     }
     written
-}
-
-/// Fills in the API's defaults and checks every rule on an instance that was made by hand rather than read.
-///
-/// # Errors
-/// [`ManifestError::Invalid`], without positions.
-pub fn validate(instance: &FluxInstance) -> Result<Manifest, ManifestError> {
-    let written = serde_json::to_value(instance).unwrap_or_default();
-    let mut object = written.clone();
-    let findings = complete(&mut object);
-    if !findings.is_empty() {
-        return Err(ManifestError::Invalid(located(findings, |_| None)));
-    }
-    let namespace = NamespaceChoice::default();
-    let warnings = located(odd_annotations(&object), |_| None);
-    match to_instance(&object, &namespace) {
-        Ok(instance) => Ok(Manifest { instance, written, warnings }),
-        Err(error) => {
-            let problem = Problem { path: "spec".into(), message: error.to_string(), location: None };
-            Err(ManifestError::Invalid(vec![problem]))
-        }
-    }
-}
-
-fn located(findings: Vec<Finding>, place: impl Fn(&Finding) -> Option<Location>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = findings
-        .into_iter()
-        .map(|finding| Problem { location: place(&finding), path: finding.path.to_string(), message: finding.message })
-        .collect();
-    // In the order a person reads the file.
-    problems.sort_by_key(|problem| problem.location);
-    problems
-}
-
-/// Something found at a path, before it has a line and column.
-#[derive(Clone, Debug)]
-struct Finding {
-    path: FieldPath,
-    message: String,
-    /// Whether the name of the field is the problem, rather than its value.
-    is_key: bool,
-}
-
-impl Finding {
-    fn value(path: &FieldPath, message: String) -> Self {
-        Finding { path: path.clone(), message, is_key: false }
-    }
-
-    fn key(path: &FieldPath, message: String) -> Self {
-        Finding { path: path.clone(), message, is_key: true }
-    }
 }
 
 /// Where in the text the instance is: its document, and the pointer from there.
@@ -311,47 +215,6 @@ fn check_version(object: &Value) -> Vec<Finding> {
     }
 }
 
-/// Fills in defaults and returns what schema and rules refuse.
-fn complete(object: &mut Value) -> Vec<Finding> {
-    let mut findings = check_root(object);
-    let properties = crd::flux_instance_schema().get("properties");
-    let spec_schema = properties.and_then(|all| all.get("spec"));
-    if let (Some(schema), Some(spec)) = (spec_schema, object.get_mut("spec").filter(|spec| !spec.is_null())) {
-        findings.extend(schema::complete(schema, spec, &FieldPath::of("spec")));
-    } else {
-        findings.push(Finding::value(&FieldPath::of("spec"), "is required".into()));
-    }
-    if let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) {
-        findings.extend(schema::complete(&metadata_schema(), metadata, &FieldPath::of("metadata")));
-    }
-    // One message per value: what the schema refuses needs no rule on top.
-    let refused: Vec<FieldPath> = findings.iter().map(|finding| finding.path.clone()).collect();
-    findings.extend(rules::check(object).into_iter().filter(|finding| !refused.contains(&finding.path)));
-    findings
-}
-
-/// What is read of the metadata; the rest belongs to API servers.
-fn metadata_schema() -> Value {
-    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    json!({
-        "type": "object",
-        schema::OPEN: true,
-        "properties": {"name": {"type": "string"}, "namespace": {"type": "string"}, "labels": texts, "annotations": texts},
-    })
-}
-
-fn check_root(object: &Value) -> Vec<Finding> {
-    const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
-    let unknown =
-        object.as_object().into_iter().flatten().map(|(name, _)| name).filter(|name| !FIELDS.contains(&name.as_str()));
-    unknown
-        .map(|name| {
-            let meant = schema::nearest(name, FIELDS.into_iter()).map(|word| format!("; did you mean {word}?"));
-            Finding::key(&FieldPath::default().field(name), format!("unknown field{}", meant.unwrap_or_default()))
-        })
-        .collect()
-}
-
 fn check_namespace(object: &Value, choice: &NamespaceChoice) -> Option<Finding> {
     let path = FieldPath::of("metadata.namespace");
     let own = object.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
@@ -360,10 +223,6 @@ fn check_namespace(object: &Value, choice: &NamespaceChoice) -> Option<Finding> 
             &path,
             format!("{own} differs from the namespace asked for, {asked}: change one of them"),
         )),
-        (Some(own), _) if !is_dns_label(own) => {
-            let expected = "the name of a namespace: lower case letters, digits and - only";
-            Some(Finding::value(&path, format!("{} is not {expected}", shown(&Value::from(own)))))
-        }
         _ => None,
     }
 }
@@ -412,39 +271,6 @@ fn to_instance(object: &Value, choice: &NamespaceChoice) -> Result<FluxInstance,
         ..ObjectMeta::default()
     };
     Ok(instance)
-}
-
-/// Joins words for a sentence: `a, b or c`.
-fn list(words: &[impl AsRef<str>], last: &str) -> String {
-    match words {
-        [] => String::new(),
-        [only] => only.as_ref().into(),
-        [rest @ .., end] => {
-            let rest: Vec<&str> = rest.iter().map(AsRef::as_ref).collect();
-            format!("{} {last} {}", rest.join(", "), end.as_ref())
-        }
-    }
-}
-
-/// Shows a value in a message: as JSON, cut when long, without a password that an address may carry.
-fn shown(value: &Value) -> String {
-    const LONGEST: usize = 60;
-    let text = match value {
-        Value::String(text) => Value::from(without_credentials(text)).to_string(),
-        other => other.to_string(),
-    };
-    if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST).collect::<String>() + "…" }
-}
-
-fn without_credentials(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
-    let authority = rest.split('/').next().unwrap_or_default();
-    match authority.rsplit_once('@') {
-        Some((user, _)) if user.contains(':') => {
-            format!("{scheme}://[redacted]{}", rest.get(user.len()..).unwrap_or_default())
-        }
-        _ => text.into(),
-    }
 }
 
 #[cfg(test)]

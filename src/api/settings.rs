@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::flux_instance::{ClusterSpec, DEFAULT_COMPONENTS, FluxInstance, FluxInstanceSpec};
+use super::flux_instance::{FluxInstance, FluxInstanceSpec, ShardingSpec};
 use super::well_known::{
     DEFAULT_NAMESPACE, DISABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION, RECONCILE_EVERY_ANNOTATION,
     RECONCILE_TIMEOUT_ANNOTATION,
@@ -79,20 +79,14 @@ impl FluxInstance {
     }
 }
 
+impl ShardingSpec {
+    /// Tells whether every shard of source-controller has a volume of its own.
+    pub fn is_persistent(&self) -> bool {
+        self.storage.as_deref() == Some("persistent")
+    }
+}
+
 impl FluxInstanceSpec {
-    /// Returns the controllers to install: those listed, else the four of every Flux installation.
-    pub fn components(&self) -> Vec<String> {
-        match self.components.as_deref() {
-            None | Some([]) => DEFAULT_COMPONENTS.map(String::from).to_vec(),
-            Some(listed) => listed.to_vec(),
-        }
-    }
-
-    /// Returns the cluster settings, with the API's defaults when there are none.
-    pub fn cluster(&self) -> ClusterSpec {
-        self.cluster.clone().unwrap_or_default()
-    }
-
     /// Tells whether a reconciliation waits for health; it does unless told not to.
     pub fn waits(&self) -> bool {
         self.wait.unwrap_or(true)
@@ -158,24 +152,6 @@ mod tests {
             assert_eq!(annotated(&[("reconcile", value)]).is_suspended(), suspended, "{value}");
         }
         assert!(!annotated(&[]).is_suspended());
-    }
-
-    #[test]
-    fn components_are_the_core_four_unless_listed() {
-        let mut spec = FluxInstanceSpec::default();
-        assert_eq!(spec.components(), DEFAULT_COMPONENTS);
-        spec.components = Some(vec![]);
-        assert_eq!(spec.components(), DEFAULT_COMPONENTS);
-        spec.components = Some(vec!["source-watcher".into(), "source-controller".into()]);
-        assert_eq!(spec.components(), ["source-watcher", "source-controller"]);
-    }
-
-    #[test]
-    fn cluster_settings_have_the_defaults_of_the_api() {
-        let cluster = FluxInstanceSpec::default().cluster();
-        assert_eq!((cluster.cluster_type.as_str(), cluster.domain.as_str()), ("kubernetes", "cluster.local"));
-        assert!(cluster.network_policy && !cluster.multitenant);
-        assert_eq!((cluster.size, cluster.object_level_workload_identity), (None, None));
     }
 
     #[test]

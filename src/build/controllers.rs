@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::BuildError;
 use super::settings::{Settings, Size};
+use crate::api::Component;
 use crate::api::well_known;
-use crate::distribution::Component;
 use crate::kustomize::{JsonPatch, Operation, Resource, child_mut, kind, name, strategic_merge};
 
 use Component::{
@@ -93,7 +93,7 @@ pub(super) fn make_shard(
         let address = storage_address(&format!("{component}-{shard}"), &settings.domain);
         arguments(object)?.push(json!(format!("{STORAGE_ADDRESS}={address}")));
     }
-    if component == SourceController && sharding.persistent {
+    if component == SourceController && sharding.is_persistent() {
         let volume = format!("{PERSISTENT_VOLUME}-{shard}");
         let claim = format!("{component}-{shard}");
         let source = json!({ "name": volume, "persistentVolumeClaim": { "claimName": claim } });

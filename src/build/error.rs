@@ -1,5 +1,6 @@
 //! Why a build fails.
 
+use crate::api::InvalidInstance;
 use crate::distribution::DistributionError;
 use crate::format::version_range::VersionRangeError;
 use crate::kustomize::{DuplicateObject, PatchError};
@@ -19,23 +20,12 @@ pub enum BuildError {
     UnreadableVersion(String),
     #[error("downgrading from {from} to {to} is not supported, reinstall needed")]
     Downgrade { from: String, to: String },
-    #[error("invalid component: {name}; the components are {known}")]
-    InvalidComponent { name: String, known: String },
-    #[error("{field}: {value} is listed twice")]
-    ListedTwice { field: &'static str, value: String },
-    /// A field with a value that is none of those allowed.
-    #[error("{field}: unsupported value \"{value}\", use {allowed}")]
-    InvalidValue { field: &'static str, value: String, allowed: String },
-    /// A required field is missing or empty.
-    #[error(".{0} is required")]
-    Required(&'static str),
-    /// A feature the chosen Flux version does not have. The text is the reference operator's.
+    /// The instance breaks rules that do not depend on a version.
+    #[error(transparent)]
+    Invalid(#[from] InvalidInstance),
+    /// A feature the chosen Flux version does not have.
     #[error("{0}")]
     Unsupported(String),
-    #[error("spec.sharding.shards: \"{name}\" {problem}")]
-    ShardName { name: String, problem: String },
-    #[error("spec.commonMetadata.{field} must not set {key}: {reason}")]
-    ReservedKey { field: &'static str, key: String, reason: &'static str },
     #[error("spec.kustomize.{0}")]
     Patch(#[from] PatchError),
     /// Strict builds only: a patch that would do nothing.
@@ -63,12 +53,7 @@ impl BuildError {
             BuildError::NoVersion { .. } | BuildError::UnknownMinor { .. } => "VersionNotFound",
             BuildError::UnreadableVersion(_) => "InvalidVersion",
             BuildError::Downgrade { .. } => "Downgrade",
-            BuildError::InvalidComponent { .. } => "InvalidComponents",
-            BuildError::ListedTwice { .. }
-            | BuildError::InvalidValue { .. }
-            | BuildError::Required(_)
-            | BuildError::ShardName { .. }
-            | BuildError::ReservedKey { .. } => "InvalidSpec",
+            BuildError::Invalid(_) => "InvalidSpec",
             BuildError::Unsupported(_) => "UnsupportedByVersion",
             BuildError::Patch(_) => "InvalidPatch",
             BuildError::UnmatchedPatch { .. } => "UnmatchedPatch",

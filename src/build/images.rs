@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{BuildError, BuildWarning, WarningReason};
-use crate::api::ComponentImage;
-use crate::distribution::{Component, Distribution, FluxVersion, PLACEHOLDER_REGISTRY, Variant};
+use crate::api::{Component, ComponentImage, Variant};
+use crate::distribution::{Distribution, FluxVersion, PLACEHOLDER_REGISTRY};
 use crate::format::image::{ImageParts, split_image};
 use crate::kustomize::{ImageReplacement, kind, name};
 
@@ -26,14 +26,7 @@ pub(super) fn resolve(
     distribution: &Distribution,
 ) -> Result<(Vec<ImageReplacement>, Option<BuildWarning>), BuildError> {
     let registry = registry.trim_end_matches('/');
-    let variant = match variant {
-        None | Some("") => known_variant(registry),
-        Some(text) => Some(text.parse::<Variant>().map_err(|_| BuildError::InvalidValue {
-            field: "spec.distribution.variant",
-            value: text.to_string(),
-            allowed: words(Variant::ALL.map(Variant::as_str)),
-        })?),
-    };
+    let variant = variant.map_or_else(|| known_variant(registry), |name| name.parse().ok());
     let replacement = |component: Component, tag: String, digest: Option<String>| ImageReplacement {
         name: format!("{PLACEHOLDER_REGISTRY}/{component}"),
         new_name: format!("{registry}/{component}"),

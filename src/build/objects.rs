@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::settings::{Settings, SourceKind, Sync};
-use super::version::at_least;
-use crate::api::well_known;
-use crate::distribution::Component;
+use super::settings::Settings;
+use crate::api::{Component, SyncSpec, well_known};
+use crate::format::go_duration;
+use crate::format::version_range::is_at_least;
 
 /// The namespace Flux lives in. It survives pruning, because other things may live there too.
 pub(super) fn namespace(name: &str) -> Value {
@@ -38,26 +38,25 @@ pub(super) fn volume_claim(class: &str, size: &str) -> Value {
 }
 
 /// The Flux source and the Kustomization that sync the cluster from it.
-pub(super) fn sync(sync: &Sync, settings: &Settings) -> [Value; 2] {
+pub(super) fn sync(sync: &SyncSpec, settings: &Settings) -> [Value; 2] {
     // OCIRepository and Bucket became v1 with Flux 2.6.0; GitRepository was v1 before the first version we know.
-    let source_version = match sync.kind {
-        SourceKind::GitRepository => "v1",
-        _ if at_least(&settings.version, 2, 6, 0) => "v1",
-        SourceKind::OciRepository | SourceKind::Bucket => "v1beta2",
-    };
-    let metadata = json!({ "name": sync.name, "namespace": settings.namespace });
+    let is_v1 = sync.kind == "GitRepository" || is_at_least(&settings.version, 2, 6, 0);
+    let source_version = if is_v1 { "v1" } else { "v1beta2" };
+    let metadata = json!({ "name": settings.sync_name, "namespace": settings.namespace });
+    // As the API server stores it, so that a second look finds nothing changed.
+    let interval = go_duration::parse(&sync.interval).map_or_else(|_| sync.interval.clone(), go_duration::format);
     let mut source = Map::new();
-    source.insert("interval".into(), json!(sync.interval));
-    match sync.kind {
-        SourceKind::GitRepository => {
+    source.insert("interval".into(), json!(interval));
+    match sync.kind.as_str() {
+        "GitRepository" => {
             source.insert("ref".into(), json!({ "name": sync.reference }));
             source.insert("url".into(), json!(sync.url));
         }
-        SourceKind::OciRepository => {
+        "OCIRepository" => {
             source.insert("ref".into(), json!({ "tag": sync.reference }));
             source.insert("url".into(), json!(sync.url));
         }
-        SourceKind::Bucket => {
+        _ => {
             source.insert("bucketName".into(), json!(sync.reference));
             source.insert("endpoint".into(), json!(sync.url));
         }
@@ -72,7 +71,7 @@ pub(super) fn sync(sync: &Sync, settings: &Settings) -> [Value; 2] {
         "interval": "10m0s",
         "path": sync.path,
         "prune": true,
-        "sourceRef": { "kind": sync.kind.as_str(), "name": sync.name },
+        "sourceRef": { "kind": sync.kind, "name": settings.sync_name },
     });
     if settings.multitenant
         && let Some(spec) = kustomization.as_object_mut()
@@ -83,7 +82,7 @@ pub(super) fn sync(sync: &Sync, settings: &Settings) -> [Value; 2] {
     [
         json!({
             "apiVersion": format!("source.toolkit.fluxcd.io/{source_version}"),
-            "kind": sync.kind.as_str(),
+            "kind": sync.kind,
             "metadata": metadata,
             "spec": source,
         }),

@@ -61,12 +61,6 @@ pub(super) fn select(
     Ok(Selection { version, latest, blocked })
 }
 
-/// Whether a version has what came with `major.minor.patch`. Whole versions are compared; a pre-release counts as its release,
-/// because that is what it has in it.
-pub(super) fn at_least(version: &Version, major: u64, minor: u64, patch: u64) -> bool {
-    (version.major, version.minor, version.patch) >= (major, minor, patch)
-}
-
 /// Checks that an installation may go from one version to another. The first may be a whole revision or empty (nothing
 /// installed). Going back to an older patch is fine; going back to an older minor is not, because Flux does not migrate stored
 /// objects backwards.

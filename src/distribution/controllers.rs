@@ -3,7 +3,9 @@
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::{Component, FLUX_NAMESPACE, since};
+use crate::api::Component;
+use crate::api::well_known::DEFAULT_NAMESPACE;
+use crate::format::version_range::is_at_least;
 
 /// What sets a controller apart from the others.
 struct Facts {
@@ -70,7 +72,7 @@ pub(super) fn objects(component: Component, flux: &Version, tag: &str) -> Vec<Va
 
 fn labels(name: &str, flux: &Version, control_plane: Option<&str>) -> Value {
     let mut labels = json!({ "app.kubernetes.io/component": name });
-    if since(flux, 2, 4, 0) {
+    if is_at_least(flux, 2, 4, 0) {
         labels["app.kubernetes.io/part-of"] = json!("flux");
     }
     if let Some(value) = control_plane {
@@ -98,7 +100,7 @@ fn service(component: Component, flux: &Version, service: &str, target_port: &st
 fn deployment(component: Component, facts: &Facts, flux: &Version, tag: &str) -> Value {
     let name = component.as_str();
     let mut pod_labels = json!({ "app": name });
-    if since(flux, 2, 7, 0) {
+    if is_at_least(flux, 2, 7, 0) {
         pod_labels["app.kubernetes.io/component"] = json!(name);
         pod_labels["app.kubernetes.io/part-of"] = json!("flux");
     }
@@ -173,7 +175,7 @@ fn container(component: Component, facts: &Facts, flux: &Version, tag: &str) -> 
 fn arguments(component: Component, facts: &Facts) -> Vec<String> {
     let mut arguments = Vec::new();
     if component != Component::NotificationController {
-        let host = format!("notification-controller.{FLUX_NAMESPACE}.svc.cluster.local.");
+        let host = format!("notification-controller.{DEFAULT_NAMESPACE}.svc.cluster.local.");
         arguments.push(format!("--events-addr=http://{host}/"));
     }
     let common = ["--watch-all-namespaces", "--log-level=info", "--log-encoding=json", "--enable-leader-election"];
@@ -195,8 +197,8 @@ fn environment(component: Component, flux: &Version) -> Vec<Value> {
     if component == Component::SourceController {
         variables.push(json!({ "name": "TUF_ROOT", "value": "/tmp/.sigstore" }));
     }
-    if since(flux, 2, 3, 0) {
-        if !since(flux, 2, 7, 0) {
+    if is_at_least(flux, 2, 3, 0) {
+        if !is_at_least(flux, 2, 7, 0) {
             variables.push(limit("GOMAXPROCS", "limits.cpu"));
         }
         variables.push(limit("GOMEMLIMIT", "limits.memory"));

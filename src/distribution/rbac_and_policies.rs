@@ -3,7 +3,9 @@
 use semver::Version;
 use serde_json::{Value, json};
 
-use super::{Component, FLUX_NAMESPACE, since};
+use crate::api::Component;
+use crate::api::well_known::DEFAULT_NAMESPACE;
+use crate::format::version_range::is_at_least;
 
 const READ: &[&str] = &["get", "list", "watch"];
 const READ_WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
@@ -39,7 +41,7 @@ pub(super) fn rbac(flux: &Version) -> Vec<Value> {
 pub(super) fn policies(flux: &Version) -> Vec<Value> {
     let from_any_namespace = || json!([{ "namespaceSelector": {} }]);
     let mut webhooks = json!({ "from": from_any_namespace() });
-    if since(flux, 2, 9, 4) {
+    if is_at_least(flux, 2, 9, 4) {
         webhooks["ports"] = json!([{ "port": 9292, "protocol": "TCP" }]);
     }
     vec![
@@ -79,7 +81,7 @@ fn controller_rules(flux: &Version) -> Vec<Value> {
         "notification.toolkit.fluxcd.io",
         "image.toolkit.fluxcd.io",
     ];
-    if since(flux, 2, 7, 0) {
+    if is_at_least(flux, 2, 7, 0) {
         groups.push("source.extensions.fluxcd.io");
     }
     let mut rules: Vec<Value> = groups.iter().map(|group| rule(&[group], &["*"], &["*"])).collect();
@@ -88,11 +90,11 @@ fn controller_rules(flux: &Version) -> Vec<Value> {
     rules.push(rule(&[""], &["configmaps"], READ_WRITE));
     rules.push(rule(&[""], &["configmaps/status"], &["get", "update", "patch"]));
     rules.push(rule(&["coordination.k8s.io"], &["leases"], READ_WRITE));
-    if since(flux, 2, 6, 0) {
+    if is_at_least(flux, 2, 6, 0) {
         // Object-level workload identity: the controllers ask for tokens of the accounts that objects name.
         rules.push(rule(&[""], &["serviceaccounts/token"], &["create"]));
     }
-    if since(flux, 2, 3, 0) {
+    if is_at_least(flux, 2, 3, 0) {
         rules.push(json!({ "nonResourceURLs": ["/livez/ping"], "verbs": ["head"] }));
     }
     rules
@@ -102,7 +104,7 @@ fn controller_rules(flux: &Version) -> Vec<Value> {
 fn user_groups(flux: &Version) -> Vec<&'static str> {
     let mut groups = vec!["notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"];
     // Later than the group itself: a patch release repaired the omission.
-    if since(flux, 2, 7, 4) {
+    if is_at_least(flux, 2, 7, 4) {
         groups.push("source.extensions.fluxcd.io");
     }
     groups.extend(["helm.toolkit.fluxcd.io", "image.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io"]);
@@ -118,7 +120,7 @@ fn bound_controllers(flux: &Version) -> Vec<Component> {
         Component::ImageReflectorController,
         Component::ImageAutomationController,
     ];
-    if since(flux, 2, 7, 0) {
+    if is_at_least(flux, 2, 7, 0) {
         controllers.push(Component::SourceWatcher);
     }
     controllers
@@ -139,7 +141,9 @@ fn cluster_role(name: &str, aggregate_to: &[&str], rules: Vec<Value>) -> Value {
 fn binding(name: &str, role: &str, controllers: &[Component]) -> Value {
     let subjects: Vec<Value> = controllers
         .iter()
-        .map(|component| json!({ "kind": "ServiceAccount", "name": component.as_str(), "namespace": FLUX_NAMESPACE }))
+        .map(
+            |component| json!({ "kind": "ServiceAccount", "name": component.as_str(), "namespace": DEFAULT_NAMESPACE }),
+        )
         .collect();
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",

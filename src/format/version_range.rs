@@ -324,6 +324,12 @@ fn identifiers(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
+/// Whether a version has what came with `major.minor.patch`. Whole versions are compared; a pre-release counts as its release,
+/// because that is what it has in it.
+pub fn is_at_least(version: &Version, major: u64, minor: u64, patch: u64) -> bool {
+    (version.major, version.minor, version.patch) >= (major, minor, patch)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,7 @@ use super::progress::{Progress, Stage, Update};
 use super::status::instance_id;
 use crate::api::manifest::Manifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
-use crate::api::{FluxInstance, InventoryEntry};
+use crate::api::{CheckedInstance, FluxInstance, InventoryEntry};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::requests::CallError;
 use crate::cluster::{ApplyOptions, Cluster};
@@ -127,7 +127,7 @@ pub(super) async fn as_it_would_be_stored(
     force_conflicts: bool,
 ) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
     let id = instance_id(&manifest.instance);
-    let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone(), None)) };
+    let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone().into_inner(), None)) };
     let known = checked_instance(live.clone())?;
     let stored = apply_written(cluster, &manifest.written, Some(&live), force_conflicts, true).await?;
     let mut instance = checked_instance(stored)?;
@@ -186,8 +186,9 @@ fn build_checked(
     distribution: &Distribution,
     options: &PlanOptions,
 ) -> Result<Build, BuildError> {
+    let checked = CheckedInstance::check(instance.clone())?;
     let options = BuildOptions { strict: options.strict, allow_unknown_minor: options.allow_unknown_minor };
-    let built = build::build(instance, distribution, &options)?;
+    let built = build::build(&checked, distribution, &options)?;
     let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
     build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
     Ok(built)

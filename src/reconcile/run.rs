@@ -178,11 +178,10 @@ async fn check_plan(
                     let stored = draft::apply_written(cluster, written, Some(live), force_conflicts, true).await?;
                     FluxInstance::from_object(stored).map_err(unreadable)?
                 }
-                None => {
-                    manifest::read(&written.to_string(), &NamespaceChoice::default())
-                        .map_err(|error| unreadable(serde::de::Error::custom(error)))?
-                        .instance
-                }
+                None => manifest::read(&written.to_string(), &NamespaceChoice::default())
+                    .map_err(|error| unreadable(serde::de::Error::custom(error)))?
+                    .instance
+                    .into_inner(),
             };
             instance.status = known.and_then(|known| known.status);
             instance

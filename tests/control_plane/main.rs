@@ -16,6 +16,8 @@ mod cluster;
 mod commands;
 mod faults;
 mod inspect;
+#[path = "../support/instance_specs.rs"]
+mod instance_specs;
 mod reconcile;
 
 use std::process::ExitCode;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use flux_operator::distribution::{Component, Distribution, FluxVersion, Variant};
+use flux_operator::api::{Component, Variant};
+use flux_operator::distribution::{Distribution, FluxVersion};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -12,6 +12,8 @@ mod architecture;
 mod cli;
 mod distribution;
 mod documents;
+#[path = "../support/instance_specs.rs"]
+mod instance_specs;
 mod kustomize_judge;
 mod manifests;
 mod needs;

@@ -2,21 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use flux_operator::api::FluxInstance;
+use flux_operator::api::CheckedInstance;
 use flux_operator::api::manifest::{self, ManifestError, NamespaceChoice};
 use flux_operator::build::{self, Build, BuildOptions};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml;
 use serde_json::{Value, json};
 
+use crate::instance_specs::{ACCEPTED, REFUSED, Refused, instance};
 use crate::needs;
 
-fn read(text: &str) -> Result<FluxInstance, ManifestError> {
+fn read(text: &str) -> Result<CheckedInstance, ManifestError> {
     manifest::read(text, &NamespaceChoice::default()).map(|manifest| manifest.instance)
 }
 
 #[track_caller]
-fn builds(what: &str, instance: &FluxInstance) -> Build {
+fn builds(what: &str, instance: &CheckedInstance) -> Build {
     build::build(instance, &Distribution::embedded(), &BuildOptions::default())
         .unwrap_or_else(|error| panic!("{what}: {error}: {:?}", std::error::Error::source(&error)))
 }
@@ -46,12 +47,24 @@ fn our_examples_are_accepted_without_warnings_and_build() {
 }
 
 #[test]
+fn what_the_rule_book_refuses_is_refused_in_a_manifest_and_what_it_accepts_builds() {
+    for Refused { name, spec, by_us, .. } in REFUSED {
+        let error = read(&instance(name, spec).to_string()).expect_err(spec).to_string();
+        assert!(error.contains(by_us), "{spec}: {error}");
+    }
+    for spec in ACCEPTED {
+        builds(spec, &read(&instance("flux", spec).to_string()).expect(spec));
+    }
+}
+
+#[test]
 fn the_default_example_builds_the_32_objects_of_the_default_instance() {
     let text = include_str!("../../examples/flux.yaml");
     let build = builds("examples/flux.yaml", &read(text).expect("accepted"));
     assert_eq!((build.objects.len(), build.version.name.as_str()), (32, "v2.9.4"));
     // What was printed for a person is what a second reading gives.
-    let again = read(&yaml::to_string(&read(text).expect("accepted")).expect("written")).expect("accepted");
+    let again =
+        read(&yaml::to_string(&read(text).expect("accepted").into_inner()).expect("written")).expect("accepted");
     assert_eq!(builds("again", &again).revision, build.revision);
 }
 

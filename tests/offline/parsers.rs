@@ -150,7 +150,7 @@ proptest! {
             Ok(read) => {
                 let written = yaml::to_string(&read.instance).unwrap();
                 let again = manifest::read(&written, &NamespaceChoice::default());
-                prop_assert_eq!(again.unwrap().instance.spec, read.instance.spec, "{:?}", text);
+                prop_assert_eq!(&again.unwrap().instance.spec, &read.instance.spec, "{:?}", text);
             }
             Err(error) => {
                 prop_assert!(!error.to_string().is_empty());

@@ -76,6 +76,7 @@ fn revision(distribution: &Distribution) -> String {
         "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
     });
     let instance = serde_json::from_value(instance).unwrap();
+    let instance = flux_operator::api::CheckedInstance::check(instance).unwrap();
     let built = flux_operator::build::build(&instance, distribution, &Default::default()).unwrap();
     assert_eq!(built.artifact.as_deref(), distribution.digest());
     built.revision.to_string()

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use flux_operator::distribution::{Component, Distribution};
+use flux_operator::api::Component;
+use flux_operator::distribution::Distribution;
 use flux_operator::oci::Credentials;
 
 use super::artifacts::{push_distribution, push_multi};

@@ -12,7 +12,7 @@ fn manifest(spec: &str) -> String {
 
 fn read_ok(text: &str) -> FluxInstance {
     match read(text, &NamespaceChoice::default()) {
-        Ok(manifest) => manifest.instance,
+        Ok(manifest) => manifest.instance.into_inner(),
         Err(error) => panic!("{error}\n{text}"),
     }
 }
@@ -135,7 +135,9 @@ fn another_version_or_none_is_refused() {
 fn the_namespace_of_the_manifest_wins_and_a_differing_request_is_refused() {
     let namespace = |text: &str, explicit: Option<&str>| {
         let choice = NamespaceChoice { explicit: explicit.map(Into::into), default: "fallback".into() };
-        read(text, &choice).map(|manifest| manifest.instance.metadata.namespace.unwrap()).map_err(|e| e.to_string())
+        read(text, &choice)
+            .map(|manifest| manifest.instance.metadata.namespace.clone().unwrap())
+            .map_err(|e| e.to_string())
     };
     let (with, without) = (manifest(""), manifest("").replace("  namespace: flux-system\n", ""));
     assert_eq!(namespace(&with, None).unwrap(), "flux-system");
@@ -215,7 +217,7 @@ fn every_rule_is_enforced() {
         ),
         (
             "  cluster: {multitenantWorkloadIdentity: true}\n",
-            "spec.cluster.multitenantWorkloadIdentity: true needs spec.cluster.objectLevelWorkloadIdentity to be true",
+            "spec.cluster.multitenantWorkloadIdentity: multitenantWorkloadIdentity needs objectLevelWorkloadIdentity to be true",
         ),
         (
             "  cluster: {tenantDefaultServiceAccount: A}\n",
@@ -240,7 +242,10 @@ fn every_rule_is_enforced() {
             "  sharding: {shards: [a], storage: fast}\n",
             "spec.sharding.storage: \"fast\" is not one of ephemeral or persistent",
         ),
-        ("  sharding: {shards: [a], storage: persistent}\n", "spec.sharding.storage: persistent needs spec.storage"),
+        (
+            "  sharding: {shards: [a], storage: persistent}\n",
+            "spec.sharding.storage: sharding.storage 'persistent' needs .spec.storage",
+        ),
         ("  storage: {class: standard}\n", "spec.storage.size is required"),
         ("  storage: {class: standard, size: 10GB}\n", "spec.storage.size: \"10GB\" is not a size such as 10Gi"),
         ("  storage: {size: 1Gi, class: ''}\n", "spec.storage.class is required"),
@@ -294,13 +299,16 @@ fn every_rule_of_sync_is_enforced() {
     let rows = [
         (
             "kind: GitRepository, url: 'https://a/b', provider: gcp",
-            "spec.sync.provider: gcp works with OCIRepository and Bucket only",
+            "spec.sync.provider: sync.provider 'gcp' works with OCIRepository and Bucket only",
         ),
         (
             "kind: OCIRepository, url: 'oci://a/b', provider: github",
-            "spec.sync.provider: github works with GitRepository only",
+            "spec.sync.provider: sync.provider 'github' works with GitRepository only",
         ),
-        ("kind: Bucket, url: minio, provider: github", "spec.sync.provider: github works with GitRepository only"),
+        (
+            "kind: Bucket, url: minio, provider: github",
+            "spec.sync.provider: sync.provider 'github' works with GitRepository only",
+        ),
         (
             "kind: Bucket, url: minio, provider: s3",
             "spec.sync.provider: \"s3\" is not one of generic, aws, azure, gcp or github",
@@ -355,9 +363,9 @@ fn name_distribution_and_metadata_are_checked() {
     let with = |from: &str, to: &str| problems(&manifest("").replace(from, to));
     assert_eq!(
         with("name: flux\n", "name: fluxx\n"),
-        ["metadata.name: \"fluxx\" is not flux, the one name a FluxInstance can have (line 4, column 9)"]
+        ["metadata.name: a FluxInstance has to be named 'flux' (line 4, column 9)"]
     );
-    assert_eq!(with("  name: flux\n", ""), ["metadata.name: is required: it has to be flux (line 4, column 3)"]);
+    assert_eq!(with("  name: flux\n", ""), ["metadata.name: a FluxInstance has to be named 'flux' (line 4, column 3)"]);
     assert_eq!(with("    version: 2.x\n", ""), ["spec.distribution.version is required (line 8, column 5)"]);
     assert_eq!(
         with("version: 2.x", "version: 2.9"),
@@ -415,7 +423,7 @@ fn a_password_in_an_address_is_not_shown() {
     let text = manifest("  sync: {kind: OCIRepository, url: 'https://me:s3cret@host/x', ref: a, path: b}\n");
     let message = error(&text);
     assert!(message.contains("https://[redacted]@host/x") && !message.contains("s3cret"), "{message}");
-    assert_eq!(without_credentials("ssh://git@host/x"), "ssh://git@host/x");
+    assert_eq!(crate::api::rules::without_credentials("ssh://git@host/x"), "ssh://git@host/x");
 }
 
 #[test]
@@ -424,13 +432,14 @@ fn syntax_errors_carry_their_place() {
 }
 
 #[test]
-fn an_instance_made_by_hand_is_validated_like_a_manifest() {
+fn an_instance_made_by_hand_is_checked_like_a_manifest() {
     let mut instance = read_ok(&manifest(""));
     instance.spec.cluster = Some(Default::default());
-    let manifest = validate(&instance).unwrap();
-    assert_eq!(manifest.instance.spec.cluster.unwrap().multitenant_workload_identity, Some(false));
+    let checked = CheckedInstance::check(instance.clone()).unwrap();
+    assert_eq!(checked.into_inner().spec.cluster.unwrap().multitenant_workload_identity, Some(false));
     instance.spec.components = Some(vec!["nope".into()]);
-    assert!(validate(&instance).unwrap_err().to_string().starts_with("spec.components[0]: \"nope\" is not one of"));
+    let error = CheckedInstance::check(instance).unwrap_err();
+    assert!(error.to_string().starts_with("spec.components[0]: \"nope\" is not one of"));
 }
 
 #[test]

@@ -282,7 +282,8 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
     let mut wanted = spec("2.9.x");
     wanted["wait"] = json!(false);
     let instance = world.instance(wanted).await;
-    let built = flux_operator::build::build(&instance, &world.distribution, &Default::default()).unwrap();
+    let checked = flux_operator::api::CheckedInstance::check(instance.clone()).unwrap();
+    let built = flux_operator::build::build(&checked, &world.distribution, &Default::default()).unwrap();
     // What `kubectl apply`, helm and `flux install` leave behind: every object by one of them, in turn, without our labels.
     for (number, object) in built.objects.iter().enumerate() {
         let mut object = object.clone();

@@ -93,7 +93,8 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
     wanted["sync"] = json!({"kind": "GitRepository", "url": "https://example.com/a.git", "ref": "main", "path": "a"});
     let instance = world.instance(wanted).await;
     world.ready().await;
-    let built = flux_operator::build::build(&instance, &world.distribution, &Default::default()).unwrap();
+    let checked = flux_operator::api::CheckedInstance::check(instance.clone()).unwrap();
+    let built = flux_operator::build::build(&checked, &world.distribution, &Default::default()).unwrap();
     // Definitions are large and all alike; two are enough.
     let objects: Vec<&Value> = built
         .objects

@@ -151,7 +151,8 @@ async fn an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions(clu
 async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let instance = world.instance(spec("2.9.x")).await;
-    let built = build(&instance, &world.distribution, &BuildOptions::default()).unwrap();
+    let checked = flux_operator::api::CheckedInstance::check(instance.clone()).unwrap();
+    let built = build(&checked, &world.distribution, &BuildOptions::default()).unwrap();
     let definitions: Vec<Value> =
         built.objects.into_iter().filter(|object| object["kind"] == "CustomResourceDefinition").collect();
     let ids: Vec<ObjectId> = definitions.iter().map(ObjectId::of).collect();

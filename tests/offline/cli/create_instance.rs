@@ -6,7 +6,7 @@ use flux_operator::distribution::Distribution;
 
 use crate::cli::support::run;
 
-fn created(flags: &[&str]) -> flux_operator::api::FluxInstance {
+fn created(flags: &[&str]) -> flux_operator::api::CheckedInstance {
     let mut arguments = vec!["create", "instance"];
     arguments.extend(flags);
     let manifest = run(&arguments).exits(0).stdout;
@@ -118,7 +118,7 @@ fn every_flag_arrives_in_its_field_and_the_result_builds() {
 
 #[test]
 fn the_kind_and_reference_of_a_sync_follow_the_address() {
-    let sync = |flags: &[&str]| created(flags).spec.sync.expect("sync");
+    let sync = |flags: &[&str]| created(flags).into_inner().spec.sync.expect("sync");
     let git = sync(&["--sync-url", "https://example.com/fleet.git"]);
     assert_eq!(
         (git.kind.as_str(), git.reference.as_str(), git.path.as_str()),
@@ -135,7 +135,7 @@ fn the_kind_and_reference_of_a_sync_follow_the_address() {
 fn short_names_of_the_flags_are_understood() {
     let instance = created(&["--registry", "fluxcd", "--size", "small", "--type", "aws", "--network-policy=false"]);
     assert_eq!(instance.spec.distribution.registry, "fluxcd");
-    assert_eq!(instance.spec.cluster().size.as_deref(), Some("small"));
+    assert_eq!(instance.into_inner().spec.cluster.expect("cluster").size.as_deref(), Some("small"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_the_api_would_refuse_is_refused_at_once() {
     assert!(error["causes"][0].as_str().expect("text").starts_with("spec.sharding.shards[0]"), "{error}");
     run(&["create", "instance", "--sharding-storage", "persistent", "--shards", "a"])
         .exits(2)
-        .stderr_has("persistent needs spec.storage");
+        .stderr_has("sharding.storage 'persistent' needs .spec.storage to be set");
     run(&["create", "instance", "--storage-size", "1Gi"]).exits(2).stderr_has("--storage-class");
 }
 

@@ -6,15 +6,14 @@
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::path::FieldPath;
-use super::{Finding, list, shown};
+use super::{FieldPath, Finding, list, shown};
 use crate::api::flux_instance::{ARTIFACT_PATTERN, INTERVAL_PATTERN};
 
 /// Marks a schema whose unknown fields are none of our business.
-pub(super) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
+pub(in crate::api) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// Checks `value`, fills in defaults as the API server does, and returns what is wrong.
-pub(super) fn complete(schema: &Value, value: &mut Value, path: &FieldPath) -> Vec<Finding> {
+pub(in crate::api) fn complete(schema: &Value, value: &mut Value, path: &FieldPath) -> Vec<Finding> {
     let mut findings = Vec::new();
     visit(schema, value, path, &mut findings);
     findings
@@ -163,7 +162,7 @@ fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
 }
 
 /// Returns the word that a person most likely meant, if one is near enough to be worth naming.
-pub(super) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(in crate::api) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     words
         .map(|candidate| {

@@ -1,19 +1,150 @@
-//! What has to hold in a FluxInstance beyond its schema: names, addresses, and rules across fields.
+//! The rule book of a FluxInstance: everything that has to hold beyond the types of its fields.
 //!
-//! The API server knows only the CEL rules of the schema; the rest it would refuse later, when the objects that carry
-//! these values are applied.
+//! The API server knows the schema and the rules in CEL of [`ACROSS_FIELDS`]; the rest it would refuse later, when the objects
+//! that carry these values are applied. What depends on the version of Flux is known once a version is chosen:
+//! [`check_version`]. [`super::CheckedInstance`] is what has passed; a build takes nothing else.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
+use semver::Version;
+use serde_json::{Value, json};
 
-use super::path::FieldPath;
-use super::{Finding, list, shown};
-use crate::api::flux_instance::{COMPONENTS, DEFAULT_COMPONENTS};
-use crate::api::well_known;
-use crate::format::version_range::VersionRange;
+use super::components::Component;
+use super::well_known;
+use crate::format::go_duration;
+use crate::format::version_range::{VersionRange, is_at_least};
 use crate::k8s::names::{MAX_LABEL, is_dns_label, is_dns_subdomain, is_label_key, is_label_value};
+
+mod path;
+pub(super) mod schema;
+
+pub use path::FieldPath;
+
+/// Something wrong at a path of an instance.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    pub path: FieldPath,
+    pub message: String,
+    /// Whether the name of the field is the problem, rather than its value.
+    pub is_key: bool,
+}
+
+impl Finding {
+    pub(super) fn value(path: &FieldPath, message: String) -> Self {
+        Finding { path: path.clone(), message, is_key: false }
+    }
+
+    pub(super) fn key(path: &FieldPath, message: String) -> Self {
+        Finding { path: path.clone(), message, is_key: true }
+    }
+}
+
+/// A rule across fields, for the API server and for us.
+struct AcrossFields {
+    /// The object that the definition attaches the rule to; empty for the whole instance.
+    scope: &'static str,
+    /// The field of it that is wrong when the rule is broken.
+    field: &'static str,
+    /// The rule in CEL, about the object.
+    cel: &'static str,
+    message: &'static str,
+    /// The same rule about a value whose defaults are filled in.
+    is_broken: fn(&Value) -> bool,
+}
+
+const ACROSS_FIELDS: [AcrossFields; 5] = [
+    AcrossFields {
+        scope: "",
+        field: "metadata.name",
+        cel: "self.metadata.name == 'flux'",
+        message: "a FluxInstance has to be named 'flux'",
+        is_broken: |object| !has(object, "/metadata/name", well_known::INSTANCE_NAME),
+    },
+    AcrossFields {
+        scope: "spec",
+        field: "sharding.storage",
+        cel: "!has(self.sharding) || !has(self.sharding.storage) || self.sharding.storage != 'persistent' || has(self.storage)",
+        message: "sharding.storage 'persistent' needs .spec.storage to be set",
+        is_broken: |spec| has(spec, "/sharding/storage", "persistent") && spec.get("storage").is_none(),
+    },
+    AcrossFields {
+        scope: "spec.cluster",
+        field: "multitenantWorkloadIdentity",
+        cel: "!has(self.multitenantWorkloadIdentity) || !self.multitenantWorkloadIdentity || (has(self.objectLevelWorkloadIdentity) && self.objectLevelWorkloadIdentity)",
+        message: "multitenantWorkloadIdentity needs objectLevelWorkloadIdentity to be true",
+        is_broken: |cluster| {
+            is_on(cluster, "/multitenantWorkloadIdentity") && !is_on(cluster, "/objectLevelWorkloadIdentity")
+        },
+    },
+    AcrossFields {
+        scope: "spec.sync",
+        field: "provider",
+        cel: "!has(self.provider) || self.provider != 'gcp' || self.kind != 'GitRepository'",
+        message: "sync.provider 'gcp' works with OCIRepository and Bucket only",
+        is_broken: |sync| has(sync, "/provider", "gcp") && has(sync, "/kind", "GitRepository"),
+    },
+    AcrossFields {
+        scope: "spec.sync",
+        field: "provider",
+        cel: "!has(self.provider) || self.provider != 'github' || self.kind == 'GitRepository'",
+        message: "sync.provider 'github' works with GitRepository only",
+        is_broken: |sync| has(sync, "/provider", "github") && !has(sync, "/kind", "GitRepository"),
+    },
+];
+
+/// What a spec may ask for from some version of Flux on.
+struct SinceVersion {
+    since: (u64, u64, u64),
+    path: &'static str,
+    what: &'static str,
+    is_asked_for: fn(&Value) -> bool,
+}
+
+const SINCE_VERSIONS: [SinceVersion; 4] = [
+    SinceVersion {
+        since: (2, 6, 0),
+        path: "spec.cluster.objectLevelWorkloadIdentity",
+        what: "object-level workload identity",
+        is_asked_for: |object| is_on(object, "/spec/cluster/objectLevelWorkloadIdentity"),
+    },
+    SinceVersion {
+        since: (2, 7, 0),
+        path: "spec.cluster.multitenantWorkloadIdentity",
+        what: "multi-tenant workload identity",
+        is_asked_for: |object| is_on(object, "/spec/cluster/multitenantWorkloadIdentity"),
+    },
+    SinceVersion {
+        since: (2, 7, 0),
+        path: "spec.components",
+        what: "source-watcher",
+        is_asked_for: |object| components(object).contains(&Component::SourceWatcher),
+    },
+    SinceVersion {
+        since: (2, 9, 0),
+        path: "spec.sync.provider",
+        what: "the provider aws for a GitRepository",
+        is_asked_for: |object| {
+            has(object, "/spec/sync/provider", "aws") && has(object, "/spec/sync/kind", "GitRepository")
+        },
+    },
+];
+
+/// Returns the rules in CEL of an object of the definition, as `x-kubernetes-validations` has them.
+pub(super) fn validations(scope: &str) -> Value {
+    let rules = ACROSS_FIELDS.iter().filter(|rule| rule.scope == scope);
+    rules.map(|rule| json!({"rule": rule.cel, "message": rule.message})).collect()
+}
+
+/// Says what an instance asks for that a version of Flux does not have.
+pub(super) fn check_version(object: &Value, flux: &Version) -> Option<String> {
+    let missing = SINCE_VERSIONS.iter().find(|rule| {
+        let (major, minor, patch) = rule.since;
+        !is_at_least(flux, major, minor, patch) && (rule.is_asked_for)(object)
+    })?;
+    let (major, minor, patch) = missing.since;
+    Some(format!("{}: {} needs Flux {major}.{minor}.{patch} or newer, not {flux}", missing.path, missing.what))
+}
 
 /// Keys that decide what belongs to the instance and what is pruned.
 const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNER_NAMESPACE_LABEL, well_known::PRUNE];
@@ -22,7 +153,7 @@ const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNE
 type TextCheck = fn(&str) -> Option<String>;
 
 /// Checks of single values, for values that are texts and not empty.
-const TEXTS: [(&str, TextCheck); 14] = [
+const TEXTS: [(&str, TextCheck); 15] = [
     ("spec.distribution.version", version),
     ("spec.distribution.registry", registry),
     ("spec.distribution.artifact", artifact),
@@ -36,6 +167,7 @@ const TEXTS: [(&str, TextCheck); 14] = [
     ("spec.storage.class", object_name),
     ("spec.storage.size", quantity),
     ("spec.sync.name", object_name),
+    ("spec.sync.interval", interval),
     ("spec.sync.pullSecret", object_name),
 ];
 
@@ -49,9 +181,15 @@ pub(super) fn check(object: &Value) -> Vec<Finding> {
             check(text).map(|expected| refused(&path, text, &expected))
         })
         .collect();
-    for rule in [name, components, common_metadata, workload_identity, shards, shard_storage, sync_url, sync_provider] {
+    repeated(object, "spec.components", &mut findings);
+    for rule in [namespace, common_metadata, shards, sync_url] {
         rule(object, &mut findings);
     }
+    findings.extend(ACROSS_FIELDS.iter().filter_map(|rule| {
+        let scope = FieldPath::of(rule.scope);
+        let broken = (rule.is_broken)(object.pointer(&scope.pointer())?);
+        broken.then(|| Finding::value(&scope.below(rule.field), rule.message.into()))
+    }));
     findings
 }
 
@@ -59,8 +197,12 @@ fn text<'a>(object: &'a Value, path: &FieldPath) -> Option<&'a str> {
     object.pointer(&path.pointer())?.as_str()
 }
 
-fn flag(object: &Value, path: &str) -> bool {
-    object.pointer(path).and_then(Value::as_bool).unwrap_or(false)
+fn has(object: &Value, pointer: &str, wanted: &str) -> bool {
+    object.pointer(pointer).and_then(Value::as_str) == Some(wanted)
+}
+
+fn is_on(object: &Value, pointer: &str) -> bool {
+    object.pointer(pointer).and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn texts<'a>(object: &'a Value, pointer: &str) -> Vec<(usize, &'a str)> {
@@ -127,23 +269,16 @@ fn quantity(text: &str) -> Option<String> {
     (!is_positive || !matches(&QUANTITY, text)).then(|| "a size such as 10Gi".into())
 }
 
-fn name(object: &Value, findings: &mut Vec<Finding>) {
-    let path = FieldPath::of("metadata.name");
-    match text(object, &path) {
-        None | Some("") => {
-            findings.push(Finding::value(&path, format!("is required: it has to be {}", well_known::INSTANCE_NAME)))
-        }
-        Some(well_known::INSTANCE_NAME) => {}
-        Some(other) => findings.push(refused(
-            &path,
-            other,
-            &format!("{}, the one name a FluxInstance can have", well_known::INSTANCE_NAME),
-        )),
-    }
+fn interval(text: &str) -> Option<String> {
+    // The pattern of the definition lets durations pass that are longer than any clock counts.
+    go_duration::parse(text).is_err().then(|| "a duration such as 30s, 5m or 1h30m".into())
 }
 
-fn components(object: &Value, findings: &mut Vec<Finding>) {
-    repeated(object, "spec.components", findings);
+fn namespace(object: &Value, findings: &mut Vec<Finding>) {
+    let path = FieldPath::of("metadata.namespace");
+    if let Some(own) = text(object, &path).filter(|own| !own.is_empty() && !is_dns_label(own)) {
+        findings.push(refused(&path, own, "the name of a namespace: lower case letters, digits and - only"));
+    }
 }
 
 fn repeated(object: &Value, path: &str, findings: &mut Vec<Finding>) {
@@ -175,19 +310,11 @@ fn common_metadata(object: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-fn workload_identity(object: &Value, findings: &mut Vec<Finding>) {
-    if flag(object, "/spec/cluster/multitenantWorkloadIdentity")
-        && !flag(object, "/spec/cluster/objectLevelWorkloadIdentity")
-    {
-        let path = FieldPath::of("spec.cluster.multitenantWorkloadIdentity");
-        findings.push(Finding::value(&path, "true needs spec.cluster.objectLevelWorkloadIdentity to be true".into()));
-    }
-}
-
 fn shards(object: &Value, findings: &mut Vec<Finding>) {
     let path = FieldPath::of("spec.sharding.shards");
     repeated(object, "spec.sharding.shards", findings);
-    let longest = sharded_components(object).map(str::len).max().unwrap_or_default();
+    let sharded = components(object).into_iter().filter(|component| component.can_be_sharded());
+    let longest = sharded.map(|component| component.as_str().len()).max().unwrap_or_default();
     // The pod label `app` carries the name of the component and of the shard.
     let limit = MAX_LABEL - longest - 1;
     for (index, shard) in texts(object, &path.pointer()) {
@@ -206,18 +333,11 @@ fn shards(object: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The controllers of which shards get their own; notification-controller is never sharded.
-fn sharded_components(object: &Value) -> impl Iterator<Item = &'static str> {
-    let named: Vec<String> = texts(object, "/spec/components").iter().map(|(_, name)| name.to_string()).collect();
-    COMPONENTS.into_iter().filter(|name| *name != "notification-controller").filter(move |name| {
-        if named.is_empty() { DEFAULT_COMPONENTS.contains(name) } else { named.iter().any(|other| other == name) }
-    })
-}
-
-fn shard_storage(object: &Value, findings: &mut Vec<Finding>) {
-    let path = FieldPath::of("spec.sharding.storage");
-    if text(object, &path) == Some("persistent") && object.pointer("/spec/storage").is_none() {
-        findings.push(Finding::value(&path, "persistent needs spec.storage with class and size".into()));
+/// The controllers that an instance asks for; names that are none are the schema's finding.
+pub(super) fn components(object: &Value) -> Vec<Component> {
+    match texts(object, "/spec/components").as_slice() {
+        [] => Component::DEFAULT.to_vec(),
+        named => named.iter().filter_map(|(_, name)| name.parse().ok()).collect(),
     }
 }
 
@@ -243,17 +363,36 @@ fn sync_url(object: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-fn sync_provider(object: &Value, findings: &mut Vec<Finding>) {
-    let path = FieldPath::of("spec.sync.provider");
-    let kind = text(object, &FieldPath::of("spec.sync.kind"));
-    match (text(object, &path), kind) {
-        (Some("gcp"), Some("GitRepository")) => {
-            findings.push(Finding::value(&path, "gcp works with OCIRepository and Bucket only".into()));
+/// Joins words for a sentence: `a, b or c`.
+pub(super) fn list(words: &[impl AsRef<str>], last: &str) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.as_ref().into(),
+        [rest @ .., end] => {
+            let rest: Vec<&str> = rest.iter().map(AsRef::as_ref).collect();
+            format!("{} {last} {}", rest.join(", "), end.as_ref())
         }
-        (Some("github"), Some(kind @ ("OCIRepository" | "Bucket"))) => {
-            findings.push(Finding::value(&path, format!("github works with GitRepository only, not with {kind}")));
+    }
+}
+
+/// Shows a value in a message: as JSON, cut when long, without a password that an address may carry.
+pub(super) fn shown(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = match value {
+        Value::String(text) => Value::from(without_credentials(text)).to_string(),
+        other => other.to_string(),
+    };
+    if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST).collect::<String>() + "…" }
+}
+
+pub(super) fn without_credentials(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
+    let authority = rest.split('/').next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) if user.contains(':') => {
+            format!("{scheme}://[redacted]{}", rest.get(user.len()..).unwrap_or_default())
         }
-        _ => {}
+        _ => text.into(),
     }
 }
 

@@ -15,7 +15,14 @@ enum Step {
 impl FieldPath {
     /// Returns the path of a dotted text such as `spec.sync.url`, whose names hold no dots themselves.
     pub fn of(dotted: &str) -> Self {
-        FieldPath(dotted.split('.').map(|name| Step::Field(name.into())).collect())
+        FieldPath::default().below(dotted)
+    }
+
+    /// Returns the path of a dotted text below this one.
+    #[must_use]
+    pub fn below(&self, dotted: &str) -> Self {
+        let names = dotted.split('.').filter(|name| !name.is_empty());
+        names.fold(self.clone(), |path, name| path.field(name))
     }
 
     #[must_use]
