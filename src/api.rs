@@ -14,6 +14,7 @@ pub mod lease;
 pub mod manifest;
 mod rules;
 mod settings;
+pub mod takeover;
 pub mod well_known;
 
 pub use checked::{CheckedInstance, InvalidInstance, Problem};

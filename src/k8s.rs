@@ -1,9 +1,12 @@
 //! Facts about Kubernetes objects: pure, no input or output, nothing about Flux.
 
 pub mod crd_fields;
+pub mod diff;
 pub mod documentation;
 pub mod kstatus;
 pub mod label_selector;
+pub mod managed_fields;
+pub(crate) mod merge_keys;
 pub mod names;
 mod object_id;
 pub mod pod_trouble;

@@ -33,9 +33,7 @@
 //! | 20 | `$patch: replace` in an item of a keyed list | no effect on an item that exists | obeyed |
 //! | 21 | items beside `$patch: replace` in a list | merged with old items of the same key | they are the list |
 
-mod changes;
 mod json_patch;
-mod merge_keys;
 mod patch;
 mod resource;
 mod selector;
@@ -43,7 +41,6 @@ mod strategic_merge;
 mod transform;
 
 pub use crate::k8s::label_selector::{LabelSelector, LabelSelectorError};
-pub use changes::changed_paths;
 pub use json_patch::{JsonPatch, JsonPatchError, Operation};
 pub use patch::{Patch, PatchBody, PatchError, PatchErrorKind, PatchKind, PatchReport, PatchedObject, apply_patches};
 pub use resource::{DuplicateObject, Resource, ResourceList, is_cluster_scoped};

@@ -6,8 +6,7 @@
 //!     fetch                      the distribution: given, or the artifact of the instance
 //!     live_objects               one list per kind
 //!     ownership                  what belongs to another instance is refused
-//!     no_change_proof, takeover  what needs no dry run; whose fields become ours
-//!     diff, fields               what changes, and who set it
+//!     no_change_proof            what needs no dry run
 //!   run/steps                    the plan, stage by stage
 //!     apply, prune               create and configure; delete so that workloads stay
 //!     health, migrate            waiting by watch; stored API versions
@@ -20,10 +19,8 @@
 
 pub mod announce;
 pub mod apply;
-pub mod diff;
 mod draft;
 mod fetch;
-pub mod fields;
 pub mod health;
 pub mod interrupt;
 pub mod live_objects;
@@ -40,7 +37,6 @@ pub mod progress;
 mod prune;
 pub mod run;
 pub mod status;
-pub mod takeover;
 pub mod uninstall;
 
 pub use draft::{SavedPlan, plan, plan_for};

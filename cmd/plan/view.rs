@@ -3,9 +3,10 @@
 use flux_operator::format::yaml;
 use flux_operator::inspect::listing::{Cell, short_age};
 use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::diff::comparable;
 use flux_operator::k8s::documentation::is_documentation;
 use flux_operator::reconcile::Plan;
-use flux_operator::reconcile::diff::{FieldChange, comparable};
+use flux_operator::reconcile::plan::FieldChange;
 use flux_operator::reconcile::plan::{PlannedObject, Step};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -931,7 +931,7 @@ fn user_patches_apply_and_are_reported() {
     assert_eq!(objects[0], ["Namespace/flux-system"]);
     assert_eq!(objects[1], ["Deployment/flux-system/kustomize-controller", "Deployment/flux-system/helm-controller"]);
     assert_eq!(objects[2], ["Deployment/flux-system/source-controller"]);
-    assert_eq!(build.patches[1].objects[0].changes, ["spec.template.spec.containers[0].args"]);
+    assert_eq!(build.patches[1].objects[0].changes, ["spec.template.spec.containers[name=manager].args"]);
     assert!(objects[3].is_empty() && objects[4].is_empty());
     let warnings: Vec<_> = build.warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert_eq!(

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::listing::{Cell, Column, Row};
 use super::object;
 use super::read::snapshot::Snapshot;
-use crate::api::well_known;
+use crate::api::{takeover, well_known};
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
-use crate::k8s::{ObjectId, Quantity};
+use crate::k8s::{ObjectId, diff};
 
 /// How a live object compares with what was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -227,75 +227,9 @@ fn row(
     }
 }
 
-/// Paths at which a live object lacks or contradicts what was applied; what others added is no difference.
+/// Paths of the fields that the next reconciliation would change, as a plan names them.
 pub fn differences(desired: &Value, live: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    if let Some(fields) = desired.as_object() {
-        for (key, wanted) in fields {
-            // Status is the controllers' own, and the API server picks the version it answers in.
-            if !matches!(key.as_str(), "status" | "apiVersion" | "kind") {
-                compare(&format!(".{key}"), wanted, live.get(key).unwrap_or(&Value::Null), &mut found);
-            }
-        }
-    }
-    found
-}
-
-fn compare(path: &str, wanted: &Value, live: &Value, found: &mut Vec<String>) {
-    match (wanted, live) {
-        (Value::Null, _) => {}
-        (Value::Object(wanted), live) => {
-            for (key, value) in wanted {
-                compare(&format!("{path}.{key}"), value, live.get(key).unwrap_or(&Value::Null), found);
-            }
-        }
-        (Value::Array(wanted), Value::Array(live)) => compare_lists(path, wanted, live, found),
-        // An empty list is the same as none.
-        (Value::Array(wanted), Value::Null) if wanted.is_empty() => {}
-        (wanted, live) if same_scalar(wanted, live) => {}
-        _ => found.push(path.to_owned()),
-    }
-}
-
-/// Lists of named things are compared by name, as server-side apply merges them; others item by item.
-fn compare_lists(path: &str, wanted: &[Value], live: &[Value], found: &mut Vec<String>) {
-    let key = ["name", "containerPort", "port", "mountPath", "ip"]
-        .into_iter()
-        .find(|key| !wanted.is_empty() && wanted.iter().chain(live).all(|item| item.get(key).is_some()));
-    if let Some(key) = key {
-        for item in wanted {
-            let id = item.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).unwrap_or_default();
-            let twin = live.iter().find(|other| other.get(key) == item.get(key));
-            compare(&format!("{path}[{id}]"), item, twin.unwrap_or(&Value::Null), found);
-        }
-        return;
-    }
-    if wanted.len() != live.len() {
-        found.push(path.to_owned());
-        return;
-    }
-    for (index, (wanted, live)) in wanted.iter().zip(live).enumerate() {
-        compare(&format!("{path}[{index}]"), wanted, live, found);
-    }
-}
-
-/// Scalars, with the spellings the API server normalises: quantities (`1000m` is `1`) and numbers given as text.
-fn same_scalar(wanted: &Value, live: &Value) -> bool {
-    if wanted == live {
-        return true;
-    }
-    let plain = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    };
-    match (plain(wanted), plain(live)) {
-        (Some(a), Some(b)) => a == b || Quantity::parse(&a).is_some_and(|a| Some(a) == Quantity::parse(&b)),
-        // `false`, `""` and `0` are left out by the API server where they are the zero value.
-        (Some(a), None) if live.is_null() => matches!(a.as_str(), "" | "false" | "0"),
-        _ => false,
-    }
+    diff::changed_paths(&diff::comparable(live), &diff::comparable(&takeover::predicted(live, desired)))
 }
 
 #[cfg(test)]
@@ -317,7 +251,7 @@ mod tests {
         let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"}, "data": {"k": "v"}});
         let rows = rows(&Snapshot::of_dump([live]), &instance(), Some(&[wanted]));
         assert_eq!(rows[0].drift, Drift::Drifted);
-        assert_eq!(rows[0].fields, [".data.k"]);
+        assert_eq!(rows[0].fields, ["data.k"]);
         assert_eq!((rows[1].drift, rows[1].status), (Drift::Missing, Status::NotFound));
         assert_eq!((rows[2].drift, rows[2].status), (Drift::Unknown, Status::Unknown), "no Deployment in this dump");
     }
@@ -338,12 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn what_others_add_and_the_server_normalises_is_no_difference() {
-        let wanted = json!({"spec": {"replicas": 1, "containers": [{"name": "m", "cpu": "1000m", "memory": "0.5", "args": ["a"]}], "empty": [], "off": false}});
-        let live = json!({"spec": {"replicas": 1, "paused": false,
-            "containers": [{"name": "x"}, {"name": "m", "cpu": "1", "memory": "500m", "args": ["a"], "more": 1}]}, "status": {}});
-        assert!(differences(&wanted, &live).is_empty());
-        let other = json!({"spec": {"replicas": 3, "containers": [{"name": "m", "cpu": "1", "memory": "500m", "args": ["a", "b"]}]}});
-        assert_eq!(differences(&wanted, &other), [".spec.replicas", ".spec.containers[m].args"]);
+    fn a_field_that_a_tool_added_is_drift_when_a_reconciliation_would_take_it_away() {
+        let wanted = json!({"kind": "Kustomization", "metadata": {"name": "a"}, "spec": {"path": "./"}});
+        let live = |manager: &str| {
+            json!({"kind": "Kustomization", "metadata": {"name": "a", "managedFields": [
+                {"manager": "flux-operator", "operation": "Apply", "fieldsV1": {"f:spec": {"f:path": {}}}},
+                {"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:suspend": {}}}}]},
+                "spec": {"path": "./", "suspend": true}})
+        };
+        assert_eq!(differences(&wanted, &live("kubectl-edit")), ["spec.suspend"]);
+        assert!(differences(&wanted, &live("somebody")).is_empty(), "what others add stays");
+        let mut own = live("somebody");
+        own["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:interval"] = json!({});
+        own["spec"]["interval"] = json!("1m");
+        assert_eq!(differences(&wanted, &own), ["spec.interval"], "applied under our name");
     }
 }

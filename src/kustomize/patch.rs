@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::changes::changed_paths;
 use super::json_patch::{JsonPatch, JsonPatchError};
 use super::resource::{Resource, ResourceList, effective_namespace, group_version, kind, name, namespace};
 use super::selector::{CompiledSelector, Selector, SelectorError};
@@ -11,6 +10,7 @@ use super::strategic_merge::{self, MergeError};
 use crate::format::yaml;
 use crate::format::yaml::YamlError;
 use crate::k8s::ObjectId;
+use crate::k8s::diff::changed_paths;
 
 /// A patch as written: a text (JSON 6902 list or strategic merge, as YAML or JSON) and perhaps a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!((report.index, report.kind, report.target.as_str()), (0, PatchKind::Json6902, "kind=Deployment"));
         let objects: Vec<_> = report.objects.iter().map(|object| object.object.to_string()).collect();
         assert_eq!(objects, ["Deployment/source-controller", "Deployment/helm-controller"]);
-        assert_eq!(report.objects[0].changes, ["spec.template.spec.containers[0].args"]);
+        assert_eq!(report.objects[0].changes, ["spec.template.spec.containers[name=manager].args"]);
         assert_eq!(list.0[2].object["spec"]["template"]["spec"]["containers"][0]["args"], json!(["--a", "--b"]));
     }
 

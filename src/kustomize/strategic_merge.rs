@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::merge_keys::{self, ListKind, Schema};
+use crate::k8s::merge_keys::{self, ListKind, Schema};
 
 /// The key that holds a directive.
 const DIRECTIVE: &str = "$patch";

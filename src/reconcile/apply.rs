@@ -10,7 +10,7 @@ use super::interrupt::{Hear, Interrupt, Interrupts, interrupted, requested_stop}
 use super::live_objects::LiveObjects;
 use super::plan::{self, ApplyError, PlannedObject, Step};
 use super::progress::{Action, Progress, Update};
-use super::takeover;
+use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::Cluster;
 use crate::k8s::ObjectId;

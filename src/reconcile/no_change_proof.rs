@@ -8,9 +8,8 @@
 
 use serde_json::{Map, Value};
 
-use super::fields;
-use super::takeover;
-use crate::k8s::{Quantity, is_quantity_field};
+use crate::api::takeover;
+use crate::k8s::{Quantity, is_quantity_field, managed_fields};
 
 /// Reports whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
@@ -19,14 +18,14 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
         return false;
     }
     let Some(entry) = takeover::own_entry(live) else { return false };
-    if desired.get("apiVersion").and_then(Value::as_str) != Some(fields::text(entry, "apiVersion"))
+    if desired.get("apiVersion").and_then(Value::as_str) != Some(managed_fields::text(entry, "apiVersion"))
         || live.get("apiVersion") != desired.get("apiVersion")
         || live.get("kind") != desired.get("kind")
     {
         return false;
     }
     let Some(set) = entry.get("fieldsV1").and_then(Value::as_object) else { return false };
-    let api_version = fields::text(entry, "apiVersion");
+    let api_version = managed_fields::text(entry, "apiVersion");
     let proof = Proof { custom: is_custom(api_version) };
     let (Some(mut desired), Some(live)) = (desired.as_object().cloned(), live.as_object()) else { return false };
     // What names the object is in no set; `status` is never ours.
@@ -103,7 +102,7 @@ impl Proof {
         members.len() == desired.len()
             && live.len() == desired.len()
             && desired.iter().zip(live).all(|(wanted, found)| {
-                let mut named = members.iter().filter(|(name, _)| fields::names_item(name, found));
+                let mut named = members.iter().filter(|(name, _)| managed_fields::names_item(name, found));
                 let (Some((name, below)), None) = (named.next(), named.next()) else { return false };
                 if name.starts_with("v:") {
                     return wanted == found;

@@ -1,23 +1,24 @@
 //! What a run would do, as a value: printed by `plan`, saved to a file, carried out by `apply` and the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use futures::{FutureExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::diff::{self, FieldChange};
 use super::live_objects::LiveObjects;
 use super::no_change_proof;
 use super::ownership;
 use super::prune::{self, CustomResources};
-use super::takeover;
 use crate::api::ComponentImage;
+use crate::api::takeover;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::requests::CallError;
-use crate::k8s::ObjectId;
+use crate::k8s::managed_fields::{self, FieldOwner};
+use crate::k8s::{ObjectId, diff};
 
 /// What is to happen to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,7 +247,7 @@ pub async fn decide(
     // Deleted between the two calls.
     let Some(live) = live else { return Ok(planned(Step::Create, None)) };
     let result = takeover::without_surplus(&live, desired, &result, extra_managers);
-    let changes = diff::changes(&live, &result);
+    let changes = changes(&live, &result);
     let takes_over = takeover::takeover_patch(&live, extra_managers).is_some();
     let step = if changes.is_empty() && !takes_over { Step::Unchanged } else { Step::Configure };
     Ok(PlannedObject { changes, takes_over, result: Some(result), ..planned(step, Some(live)) })
@@ -441,4 +442,57 @@ pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
 
 fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
     crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
+}
+
+/// One field that would change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    /// Written like `spec.template.spec.containers[name=manager].args`.
+    pub path: String,
+    /// Absent: the field is added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Value>,
+    /// Absent: the field is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Value>,
+    /// Who set the live value, when it was not us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<FieldOwner>,
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.path)
+    }
+}
+
+/// Returns the fields in which the result of a dry run differs from the live object, with those who set them.
+pub fn changes(live: &Value, result: &Value) -> Vec<FieldChange> {
+    let (from, to) = (diff::comparable(live), diff::comparable(result));
+    let change = |one: diff::Difference| FieldChange {
+        path: diff::path_text(if one.from.is_some() { &from } else { &to }, &one.path),
+        from: one.from.cloned(),
+        to: one.to.cloned(),
+        owner: managed_fields::owner(live, &one.path, RECONCILER_FIELD_MANAGER),
+    };
+    diff::differences(&from, &to).into_iter().map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_change_names_the_manager_that_set_the_live_value_and_when() {
+        let live = json!({"spec": {"replicas": 3}, "metadata": {"managedFields": [
+            {"manager": "hpa", "operation": "Update", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}});
+        let wanted = json!({"spec": {"replicas": 1}, "metadata": {}});
+        let owner = changes(&live, &wanted).remove(0).owner.unwrap();
+        assert_eq!(
+            (owner.manager.as_str(), owner.operation.as_str(), owner.time.as_str()),
+            ("hpa", "Update", "2026-01-02T00:00:00Z")
+        );
+    }
 }

@@ -77,7 +77,7 @@ async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
     let expected =
         [("source-controller", "missing"), ("source-controller", "drifted")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!(changed, expected);
-    run(&cluster, &["get", "inventory", "-o", "wide"]).await.exits(0).stdout_has(".spec.replicas");
+    run(&cluster, &["get", "inventory", "-o", "wide"]).await.exits(0).stdout_has("spec.replicas");
 }
 
 async fn a_list_is_one_request_in_order_and_goes_on_where_it_was_cut(cluster: TestCluster) {

@@ -226,6 +226,11 @@ async fn drift_is_corrected_or_left_as_the_manager_decides(cluster: TestCluster)
         let planned = plan.objects.iter().find(|one| one.object == edit.id).unwrap();
         let expected = if edit.corrected { Step::Configure } else { Step::Unchanged };
         assert_eq!(planned.step, expected, "{}: {:?}", edit.what, planned.changes);
+        // `get inventory` says the same without asking for a dry run.
+        let live = world.cluster.read(&edit.id).await.unwrap().unwrap();
+        let paths: Vec<&String> = planned.changes.iter().map(|change| &change.path).collect();
+        let shown = flux_operator::inspect::inventory::differences(&planned.desired, &live);
+        assert_eq!(shown.iter().collect::<Vec<_>>(), paths, "{}", edit.what);
         let outcome = world.ready().await;
         assert_eq!(!outcome.changes.is_empty(), edit.corrected, "{}: {:?}", edit.what, outcome.changes);
         let live = world.cluster.read(&edit.id).await.unwrap().unwrap();

@@ -1,7 +1,8 @@
 //! The short cut against the API server: what it calls unchanged, a dry run must call unchanged.
 
+use flux_operator::api::takeover;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::{diff, no_change_proof, takeover};
+use flux_operator::reconcile::{no_change_proof, plan};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -150,7 +151,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         let holds = no_change_proof::holds(desired, &live, &[]);
         let cleans = takeover::takeover_patch(&live, &[]).is_some();
         let drift = match world.cluster.apply_forced(desired, "flux-operator", true).await {
-            Ok(result) => diff::changes(&live, &result),
+            Ok(result) => plan::changes(&live, &result),
             // A dry run that is refused is a difference, too.
             Err(_) => {
                 assert!(!holds, "{id} {path}");
@@ -481,7 +482,7 @@ async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_ru
             }
             proved += 1;
             let changed = match world.cluster.apply_forced(&desired, "flux-operator", true).await {
-                Ok(result) => format!("{:?}", diff::changes(&live, &result)),
+                Ok(result) => format!("{:?}", plan::changes(&live, &result)),
                 Err(error) => error.to_string(),
             };
             if changed != "[]" {

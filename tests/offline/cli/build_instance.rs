@@ -167,7 +167,7 @@ fn patches_are_explained_in_one_row_each() {
             "0",
             "kind=Deployment,name=(helm|kustomize)-controller",
             "Deployment/flux-system/kustomize-controller, Deployment/flux-system/helm-controller",
-            "spec.template.spec.containers[0].args"
+            "spec.template.spec.containers[name=manager].args"
         ]
     );
     assert_eq!(rows[2], ["1", "kind=Job", "no match", "<none>"]);

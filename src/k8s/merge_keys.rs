@@ -6,7 +6,7 @@
 
 /// How a list takes a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListKind {
+pub(crate) enum ListKind {
     /// Replaced by the patch's list.
     Atomic,
     /// A union of scalars.
@@ -17,7 +17,7 @@ pub(super) enum ListKind {
 
 /// What is known of a mapping's fields, or of a list's items.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schema {
+pub(crate) struct Schema {
     fields: &'static [(&'static str, Field)],
 }
 
@@ -28,7 +28,7 @@ enum Field {
 }
 
 /// Nothing known: mappings merge, lists are replaced.
-pub(super) const UNTYPED: Schema = Schema { fields: &[] };
+pub(crate) const UNTYPED: Schema = Schema { fields: &[] };
 
 const fn keyed(keys: &'static [&'static str], items: Schema) -> Field {
     Field::List(ListKind::Keyed(keys), items)
@@ -107,7 +107,7 @@ const BUILT_IN_GROUPS: [&str; 17] = [
 ];
 
 /// The schema of a whole object.
-pub(super) fn of(group: &str, kind: &str) -> Schema {
+pub(crate) fn of(group: &str, kind: &str) -> Schema {
     match (group, kind) {
         ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") => WORKLOAD,
         ("batch", "CronJob") => CRON_JOB,
@@ -124,7 +124,7 @@ pub(super) fn of(group: &str, kind: &str) -> Schema {
 
 impl Schema {
     /// The schema of a field that holds a mapping.
-    pub(super) fn mapping(self, field: &str) -> Schema {
+    pub(crate) fn mapping(self, field: &str) -> Schema {
         match self.field(field) {
             Some(Field::Mapping(schema)) => schema,
             Some(Field::List(..)) | None => UNTYPED,
@@ -132,7 +132,7 @@ impl Schema {
     }
 
     /// How a field that holds a list merges, and the schema of its items.
-    pub(super) fn list(self, field: &str) -> (ListKind, Schema) {
+    pub(crate) fn list(self, field: &str) -> (ListKind, Schema) {
         match self.field(field) {
             Some(Field::List(kind, items)) => (kind, items),
             Some(Field::Mapping(_)) | None => (ListKind::Atomic, UNTYPED),

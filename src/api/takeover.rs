@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields;
-use crate::api::well_known::RECONCILER_FIELD_MANAGER;
+use super::well_known::RECONCILER_FIELD_MANAGER;
+use crate::k8s::{diff, managed_fields};
 
 /// Annotations that earlier tools leave behind; removed from every applied object.
 const STALE_ANNOTATIONS: &[&str] = &[
@@ -35,9 +35,9 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
 
 /// Reports whether a managed-fields entry belongs to a manager that is taken over; entries of a subresource never are.
 fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
-    let manager = fields::text(entry, "manager");
-    let operation = fields::text(entry, "operation");
-    if !fields::text(entry, "subresource").is_empty() {
+    let manager = managed_fields::text(entry, "manager");
+    let operation = managed_fields::text(entry, "operation");
+    if !managed_fields::text(entry, "subresource").is_empty() {
         return false;
     }
     extra_managers.iter().any(|extra| extra == manager)
@@ -51,14 +51,14 @@ fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
 }
 
 fn is_ours(entry: &Value) -> bool {
-    fields::text(entry, "manager") == RECONCILER_FIELD_MANAGER
-        && fields::text(entry, "operation") == "Apply"
-        && fields::text(entry, "subresource").is_empty()
+    managed_fields::text(entry, "manager") == RECONCILER_FIELD_MANAGER
+        && managed_fields::text(entry, "operation") == "Apply"
+        && managed_fields::text(entry, "subresource").is_empty()
 }
 
 /// Returns our own entry of `metadata.managedFields` when there is exactly one.
 pub fn own_entry(live: &Value) -> Option<&Value> {
-    let mut ours = fields::entries(live).iter().filter(|entry| is_ours(entry));
+    let mut ours = managed_fields::entries(live).iter().filter(|entry| is_ours(entry));
     let first = ours.next()?;
     ours.next().is_none().then_some(first)
 }
@@ -91,7 +91,7 @@ pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> 
 ///
 /// All fields go to our own entry; without one, the first entry that is taken over is renamed.
 fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
-    let entries = fields::entries(live);
+    let entries = managed_fields::entries(live);
     if !entries.iter().any(|entry| is_taken_over(entry, extra_managers)) {
         return None;
     }
@@ -107,7 +107,7 @@ fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
         }
     };
     for entry in &theirs {
-        let set = fields::union(&ours["fieldsV1"], &entry["fieldsV1"]);
+        let set = managed_fields::union(&ours["fieldsV1"], &entry["fieldsV1"]);
         ours["fieldsV1"] = set;
     }
     kept.push(ours);
@@ -118,13 +118,29 @@ fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
 ///
 /// The dry run is made before the take-over, so the server still keeps those fields; the apply after it does not.
 pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_managers: &[String]) -> Value {
+    remove_surplus(taken_over(live, extra_managers), desired, result)
+}
+
+/// Returns what a live object becomes when a reconciliation applies its manifest, as far as that can be known without asking
+/// the API server.
+pub fn predicted(live: &Value, desired: &Value) -> Value {
+    let entries = taken_over(live, &[]).or_else(|| {
+        let own = own_entry(live)?;
+        let others = managed_fields::entries(live).iter().filter(|entry| !is_ours(entry));
+        Some(others.chain([own]).cloned().collect())
+    });
+    remove_surplus(entries, desired, &diff::merge(live, desired))
+}
+
+/// Removes what only our entry, the last one, holds and the manifest lacks.
+fn remove_surplus(entries: Option<Vec<Value>>, desired: &Value, result: &Value) -> Value {
     let mut wanted = result.clone();
-    let Some(entries) = taken_over(live, extra_managers) else { return remove_stale(wanted) };
+    let Some(entries) = entries else { return remove_stale(wanted) };
     let Some((ours, others)) = entries.split_last() else { return remove_stale(wanted) };
     let foreign = others
         .iter()
-        .filter(|entry| fields::text(entry, "subresource").is_empty())
-        .fold(Value::Null, |set, entry| fields::union(&set, &entry["fieldsV1"]));
+        .filter(|entry| managed_fields::text(entry, "subresource").is_empty())
+        .fold(Value::Null, |set, entry| managed_fields::union(&set, &entry["fieldsV1"]));
     prune(&mut wanted, Some(desired), &ours["fieldsV1"], &foreign);
     if desired.get("kind").is_some_and(|kind| kind == "Namespace") {
         // Fields of a namespace that the API server keeps, whoever lets go of them.
@@ -177,12 +193,13 @@ fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Val
         }
         Value::Array(items) => {
             items.retain_mut(|item| {
-                let Some((name, below)) = members.iter().find(|(name, _)| fields::names_item(name, item)) else {
+                let Some((name, below)) = members.iter().find(|(name, _)| managed_fields::names_item(name, item))
+                else {
                     return true;
                 };
                 let theirs = foreign.get(name.as_str());
                 let wanted = desired.and_then(Value::as_array).and_then(|items| {
-                    items.iter().find(|one| fields::names_item(name, one) || name_matches(one, item))
+                    items.iter().find(|one| managed_fields::names_item(name, one) || name_matches(one, item))
                 });
                 if wanted.is_none() && theirs.is_none() {
                     return false;
