@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod complete;
+pub mod connect;
 mod follow;
 mod inventory;
 pub mod list;
@@ -17,5 +18,5 @@ pub mod watch;
 
 pub use follow::{Followed, all_or_error, request_and_follow, state_of, suspended, until_gone, until_ready, watch};
 pub use inventory::inventory_counts;
-pub use request::{Act, Target, send};
+pub use request::{RequestKind, Target, send};
 pub use session::{Session, instance_kind};

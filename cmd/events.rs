@@ -5,10 +5,11 @@ use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::inspect::listing::{Listing, Row, item};
 use flux_operator::k8s::ObjectId;
 
+use crate::common::args::unknown_kind;
 use crate::common::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::common::read_source::{FromArgs, Source};
 use crate::shell::output::OutputArgs;
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Show what happened to Flux objects, oldest first
 ///
@@ -47,13 +48,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = args.resource.as_deref().or(args.for_resource.as_deref());
     let (kind, name) = match wanted.map(|w| w.split_once('/').unwrap_or((w, ""))) {
         Some((word, name)) => {
-            let kind = kinds::find_resource_type(word).ok_or_else(|| {
-                let error = CliError::usage(format!("unknown kind `{word}`"));
-                match suggest::nearest(word, kinds::words()) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error,
-                }
-            })?;
+            let kind = kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word))?;
             (Some(kind), Some(name).filter(|n| !n.is_empty()))
         }
         None => (None, None),

@@ -4,11 +4,12 @@ use clap::ValueEnum;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
-use flux_operator::format::yaml;
-use flux_operator::k8s::crd_fields;
-use flux_operator::k8s::crd_fields::{ExplainError, FieldView};
+use flux_operator::k8s::crd_fields::{self, ExplainError, FieldView};
+use flux_operator::k8s::fields;
 use serde_json::Value;
 
+use crate::common::args::{ObjectFormat, unknown_kind};
+use crate::render::field_text::field_text;
 use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// Columns of the text form, on a terminal and in a pipe alike.
@@ -60,11 +61,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn render(view: &FieldView, args: &Args) -> Result<String, CliError> {
-    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the explanation").caused_by(e);
     match args.output {
-        Format::Text => Ok(view.text(WIDTH, args.recursive)),
-        Format::Yaml => yaml::to_string(view).map_err(|e| failed(&e)),
-        Format::Json => Ok(format!("{}\n", serde_json::to_string_pretty(view).map_err(|e| failed(&e))?)),
+        Format::Text => Ok(field_text(view, WIDTH, args.recursive)),
+        Format::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
+        Format::Json => ObjectFormat::Json.text(view, "the explanation"),
     }
 }
 
@@ -78,16 +78,7 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
         }
     }
     let word = steps.first().copied().unwrap_or_default();
-    let error = CliError::usage(format!("no kind is called {word:?}"));
-    Err(match suggest::nearest(word, kinds::words()) {
-        Some(near) => error.hint(format!("did you mean {near}?")),
-        None => error.hint(format!("kinds are {}", known_kinds())),
-    })
-}
-
-fn known_kinds() -> String {
-    let names: Vec<&str> = kinds::FLUX_KINDS.iter().map(|kind| kind.kind).collect();
-    names.join(", ")
+    Err(unknown_kind(word))
 }
 
 fn definition(kind: &FluxKind) -> Result<Value, CliError> {
@@ -110,10 +101,8 @@ fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> 
     let Ok(component) = summary.component.parse::<Component>() else { return Ok(None) };
     let name = format!("{}.{}", kind.plural, kind.group);
     let objects = distribution.component(&newest, component)?;
-    Ok(objects.into_iter().find(|object| {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        text("/kind") == Some("CustomResourceDefinition") && text("/metadata/name") == Some(name.as_str())
-    }))
+    let is_it = |object: &Value| fields::kind(object) == "CustomResourceDefinition" && fields::name(object) == name;
+    Ok(objects.into_iter().find(is_it))
 }
 
 fn unknown(error: &ExplainError) -> CliError {

@@ -31,22 +31,14 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn print(shell: &Shell, objects: Vec<DynamicObject>, format: ObjectFormat) -> Result<Exit, CliError> {
-    let mut bare: Vec<_> = objects.into_iter().map(bare).collect();
-    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(e);
-    let text = match (format, bare.len()) {
-        (ObjectFormat::Yaml, 1) => {
-            yaml::to_string(bare.first().unwrap_or(&serde_json::Value::Null)).map_err(|e| failed(&e))?
+    let bare: Vec<_> = objects.into_iter().map(bare).collect();
+    let text = match (format, bare.as_slice()) {
+        (_, [only]) => format.text(only, "the object")?,
+        (ObjectFormat::Json, _) => {
+            format.text(&json!({"apiVersion": "v1", "kind": "List", "items": bare}), "the objects")?
         }
-        (ObjectFormat::Yaml, _) => yaml::document_stream(&bare).map_err(|e| failed(&e))?,
-        (ObjectFormat::Json, count) => {
-            let value = match bare.pop() {
-                Some(only) if count == 1 => only,
-                last => {
-                    bare.extend(last);
-                    json!({"apiVersion": "v1", "kind": "List", "items": bare})
-                }
-            };
-            format!("{}\n", serde_json::to_string_pretty(&value).map_err(|e| failed(&e))?)
+        (ObjectFormat::Yaml, _) => {
+            yaml::document_stream(&bare).map_err(|e| CliError::failed("cannot print the objects").caused_by(&e))?
         }
     };
     shell.print(&text)?;

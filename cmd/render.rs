@@ -1,5 +1,7 @@
-//! How values become text: tables, and the command lines that next steps stand for.
+//! How values become text: tables, trees, explanations, and the command lines that next steps stand for.
 
+pub mod field_text;
 pub mod hints;
 pub mod next_step;
 pub mod table;
+pub mod tree;

@@ -5,7 +5,6 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
-pub mod cluster;
 mod config;
 pub mod confirm;
 pub mod environment;

@@ -7,9 +7,9 @@ use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
 use flux_operator::inspect::resources::FluxObject;
 
+use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, show_list};
 use crate::common::read_source::{FromArgs, Source};
-use crate::shell::cluster::cli_error;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use flux_operator::api::kinds;
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::trace::{self, Trace};
+use flux_operator::k8s::fields;
 
+use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::render::table::clean;
-use crate::shell::cluster::cli_error;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -84,18 +85,17 @@ fn in_dump(
     snapshot: &flux_operator::inspect::read::snapshot::Snapshot,
     word: &str,
 ) -> Result<kinds::ResourceType, CliError> {
-    use flux_operator::inspect::object;
     let found = snapshot.all().find(|o| {
-        let kind = object::kind(o);
+        let kind = fields::kind(o);
         kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
     });
     let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
     Ok(kinds::ResourceType {
-        group: object::group(found).to_owned().into(),
-        version: object::version(found).to_owned().into(),
-        kind: object::kind(found).to_owned().into(),
-        plural: format!("{}s", object::kind(found).to_lowercase()).into(),
-        namespaced: object::namespace(found).is_some(),
+        group: fields::group(found).to_owned().into(),
+        version: fields::version(found).to_owned().into(),
+        kind: fields::kind(found).to_owned().into(),
+        plural: format!("{}s", fields::kind(found).to_lowercase()).into(),
+        namespaced: fields::namespace(found).is_some(),
     })
 }
 

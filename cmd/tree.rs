@@ -1,14 +1,14 @@
 //! `tree`: what an object consists of.
 
-use anstyle::{AnsiColor, Style};
 use clap::Subcommand;
-use flux_operator::api::kinds::{self, ResourceType};
+use flux_operator::api::kinds;
 use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
-use flux_operator::k8s::kstatus::Status;
+use flux_operator::k8s::ResourceType;
 
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::watch::Changes;
-use crate::render::table::{clean, cut, terminal_width};
+use crate::render::table::terminal_width;
+use crate::render::tree::drawn;
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -103,10 +103,11 @@ async fn show(shell: &Shell, resource: &ResourceType, name: &str, args: &TreeArg
             Ok::<_, CliError>(view.await?.value)
         })
         .await??;
+        let width = shell.stdout_is_terminal().then(terminal_width);
         let text = match structured(&made, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => names(&made),
-            None => drawn(shell, &made),
+            None => drawn(&made, width, shell.stdout_color()),
         };
         if args.watch && shell.stdout_is_terminal() {
             shell.redraw(&text)?;
@@ -127,25 +128,4 @@ fn names(node: &TreeNode) -> String {
         format!("{kind}{group}/{}\n", o.name)
     });
     own.into_iter().chain(node.children.iter().map(names)).collect()
-}
-
-fn drawn(shell: &Shell, tree: &TreeNode) -> String {
-    let width = shell.stdout_is_terminal().then(terminal_width);
-    let lines = tree.lines().into_iter().map(|(line, status)| {
-        let line = clean(&line);
-        let line = width.map_or(line.clone(), |width| cut(&line, width));
-        match status.and_then(color).filter(|_| shell.stdout_color()) {
-            Some(style) => format!("{style}{line}{style:#}\n"),
-            None => format!("{line}\n"),
-        }
-    });
-    lines.collect()
-}
-
-fn color(status: Status) -> Option<Style> {
-    match status {
-        Status::Current => None,
-        Status::Failed | Status::NotFound => Some(AnsiColor::Red.on_default()),
-        _ => Some(AnsiColor::Yellow.on_default()),
-    }
 }

@@ -4,11 +4,11 @@
 
 mod checked;
 mod components;
-pub mod conditions;
+pub(crate) mod conditions;
 pub mod crd;
-pub mod flux_instance;
-pub mod history;
-pub mod inventory;
+pub(crate) mod flux_instance;
+pub(crate) mod history;
+pub(crate) mod inventory;
 pub mod kinds;
 pub mod lease;
 pub mod manifest;

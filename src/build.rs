@@ -15,7 +15,7 @@ mod controllers;
 mod error;
 mod images;
 mod objects;
-pub mod order;
+pub(crate) mod order;
 mod revision;
 mod settings;
 mod version;

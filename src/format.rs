@@ -1,8 +1,9 @@
-//! Texts and their values: YAML, version ranges, Go durations, image references, proxy rules, archives, ignore patterns. No network.
+//! Texts and their values: YAML, JSON, version ranges, Go durations, image references, proxy rules, archives, ignore patterns. No network.
 
 pub mod go_duration;
 pub mod ignore;
-pub mod image;
+pub(crate) mod image;
+pub mod json;
 pub mod proxy;
 pub mod tarball;
 pub mod version_range;

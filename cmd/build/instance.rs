@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
-use flux_operator::format::yaml;
+use flux_operator::format::{json, yaml};
+use flux_operator::k8s::fields;
 use serde_json::{Value, json};
 
 use super::explain;
@@ -85,8 +86,7 @@ fn failed(error: &BuildError, object: &str) -> CliError {
 fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliError> {
     let unwritable =
         |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
-    let as_json =
-        |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| unwritable(&e));
+    let as_json = |value: &Value| json::to_string(value).map_err(|e| unwritable(&e));
     if args.revision {
         let revision = built.revision.to_string();
         return match args.output {
@@ -110,7 +110,7 @@ fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliErro
 
 /// `kind.group/name`, as `kubectl -o name` prints it.
 fn resource_name(object: &Value) -> String {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let group = text("/apiVersion").split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
-    format!("{}{group}/{}", text("/kind").to_lowercase(), text("/metadata/name"))
+    let group = Some(fields::group(object)).filter(|group| !group.is_empty());
+    let group = group.map(|group| format!(".{group}")).unwrap_or_default();
+    format!("{}{group}/{}", fields::kind(object).to_lowercase(), fields::name(object))
 }

@@ -2,6 +2,8 @@
 
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
+use flux_operator::format::{json, yaml};
+use serde::Serialize;
 
 use crate::shell::{CliError, suggest};
 
@@ -92,16 +94,19 @@ fn one(word: &str) -> Result<Named, CliError> {
 /// # Errors
 /// Usage, with the nearest known kind.
 pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
-    kinds::find(word).ok_or_else(|| {
-        let error = CliError::usage(format!("unknown kind `{word}`"));
-        match suggest::nearest(word, kinds::words()) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => {
-                let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();
-                error.hint(format!("known kinds: {}", known.join(", ")))
-            }
+    kinds::find(word).ok_or_else(|| unknown_kind(word))
+}
+
+/// Says that a word means no kind, and which kind it may have been meant to be.
+pub fn unknown_kind(word: &str) -> CliError {
+    let error = CliError::usage(format!("unknown kind `{word}`"));
+    match suggest::nearest(word, kinds::words()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => {
+            let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();
+            error.hint(format!("known kinds: {}", known.join(", ")))
         }
-    })
+    }
 }
 
 /// Refuses a kind no controller reports on, so that nobody waits for an answer that cannot come.
@@ -145,6 +150,20 @@ pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
 pub enum ObjectFormat {
     Yaml,
     Json,
+}
+
+impl ObjectFormat {
+    /// Writes an object; `what` it is, for the error.
+    ///
+    /// # Errors
+    /// Failed, where the object cannot be written.
+    pub fn text(self, object: &impl Serialize, what: &str) -> Result<String, CliError> {
+        let failed = || CliError::failed(format!("cannot print {what}"));
+        match self {
+            ObjectFormat::Yaml => yaml::to_string(object).map_err(|error| failed().caused_by(&error)),
+            ObjectFormat::Json => json::to_string(object).map_err(|error| failed().caused_by(&error)),
+        }
+    }
 }
 
 /// The flag for it.

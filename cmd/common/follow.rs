@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flux_operator::api::well_known;
 use flux_operator::k8s::kstatus::Status;
-use flux_operator::request::{Absent, Last, Rollout, Sign, Wait, WaitError};
+use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
 use kube::core::DynamicObject;
 use tokio::sync::Notify;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::args::DryRun;
 use super::session::{HINT_LIMIT, instance_kind};
-use super::{Act, Session, Target, send};
+use super::{RequestKind, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
 
@@ -81,7 +81,7 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
 pub async fn request_and_follow(
     session: &Session<'_>,
     targets: &[Target],
-    act: Act,
+    act: RequestKind,
     dry_run: Option<DryRun>,
     wait: bool,
     mode: ProgressMode,
@@ -96,25 +96,25 @@ pub async fn request_and_follow(
     let mut followed = vec![];
     for one in sent {
         let suspended = one.target.is_suspended(&one.object);
-        match () {
+        if suspended && act != RequestKind::Suspend {
             // A request to a suspended object is stored and not looked at.
-            () if suspended && act != Act::Suspend && wait => {
+            if wait {
                 failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
+            } else {
+                let object = one.target.reference();
+                session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
             }
-            () if suspended && act != Act::Suspend => session
-                .shell
-                .warn(&format!("{} is suspended: the request is handled when it is resumed", one.target.reference())),
-            () if !one.target.kind.has_status => {}
-            () if is_static(&one.object) => session.shell.status(&format!(
-                "{} is only a reference to a registry: no controller reports on it",
-                one.target.reference()
-            )),
-            () => followed.push(Followed {
+        } else if one.target.kind.has_status && is_static(&one.object) {
+            let object = one.target.reference();
+            let status = format!("{object} is only a reference to a registry: no controller reports on it");
+            session.shell.status(&status);
+        } else if one.target.kind.has_status {
+            followed.push(Followed {
                 target: one.target,
                 request: Some(one.token),
                 absent: Absent::Ends,
                 uid: one.object.metadata.uid,
-            }),
+            });
         }
     }
     if wait && let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
@@ -173,12 +173,12 @@ pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit,
         }
         let mut unprinted = Ok(());
         let nobody_reads = Notify::new();
-        let print = |sign: Sign| {
+        let print = |sign: WaitEvent| {
             let line = match sign {
-                Sign::Condition(condition) => condition.to_string(),
-                Sign::Event(event) => event.to_string(),
-                Sign::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
-                Sign::Missing | Sign::Pending(_) | Sign::Finalizers(_) => return,
+                WaitEvent::Condition(condition) => condition.to_string(),
+                WaitEvent::Event(event) => event.to_string(),
+                WaitEvent::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
+                WaitEvent::Missing | WaitEvent::Pending(_) | WaitEvent::Finalizers(_) => return,
             };
             if unprinted.is_ok() {
                 unprinted = session.shell.print(&format!("{key}: {}\n", one_line(&line)));
@@ -275,20 +275,22 @@ async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliErr
     })
 }
 
-fn show(progress: &RefCell<Progress>, key: &str, sign: &Sign) {
+fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     let mut progress = progress.borrow_mut();
     match sign {
-        Sign::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
+        WaitEvent::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
         // The condition that follows says more.
-        Sign::Pending(flux_operator::request::Pending::InProgress(_)) => {}
-        Sign::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
-        Sign::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
-        Sign::Event(event) => progress.note(key, &event.to_string()),
-        Sign::Finalizers(list) if list.is_empty() => progress.set(key, State::Waiting, "waiting for it to be deleted"),
-        Sign::Finalizers(list) => {
+        WaitEvent::Pending(flux_operator::request::Pending::InProgress(_)) => {}
+        WaitEvent::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
+        WaitEvent::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
+        WaitEvent::Event(event) => progress.note(key, &event.to_string()),
+        WaitEvent::Finalizers(list) if list.is_empty() => {
+            progress.set(key, State::Waiting, "waiting for it to be deleted")
+        }
+        WaitEvent::Finalizers(list) => {
             progress.set(key, State::Waiting, &format!("waiting for its finalizers: {}", list.join(", ")));
         }
-        Sign::Retrying(why) => progress.note(key, &format!("the API server does not answer, trying again: {why}")),
+        WaitEvent::Retrying(why) => progress.note(key, &format!("the API server does not answer, trying again: {why}")),
     }
 }
 
@@ -327,7 +329,7 @@ pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
         .hint(format!("resume it with `{resume}`"))
 }
 
-fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &Last) -> CliError {
+fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &LastSeen) -> CliError {
     if let Some(condition) = &last.condition {
         error = error.cause(format!("last condition: {condition}"));
     }

@@ -1,7 +1,7 @@
 //! A list as every verb that has one shows it: once, or again with `--watch`.
 
-use flux_operator::api::kinds::ResourceType;
 use flux_operator::inspect::listing::Listing;
+use flux_operator::k8s::ResourceType;
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 

@@ -4,20 +4,20 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flux_operator::api::kinds::ResourceType;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::{Cluster, ClusterError};
-use flux_operator::inspect::object;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
 use flux_operator::inspect::read::from_dump::DumpError;
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::why;
+use flux_operator::k8s::ResourceType;
+use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::shell::cluster::{cli_error, connect};
+use crate::common::connect::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// The way out where the API server does not serve what was asked for.
@@ -97,7 +97,7 @@ impl Source {
         match self {
             Source::Dump(snapshot, None) => {
                 let instances = snapshot.list(&instance_type(), None);
-                instances.first().and_then(|i| object::namespace(i)).unwrap_or(DEFAULT_NAMESPACE).to_owned()
+                instances.first().and_then(|i| fields::namespace(i)).unwrap_or(DEFAULT_NAMESPACE).to_owned()
             }
             _ => self.namespace(DEFAULT_NAMESPACE).unwrap_or_else(|| DEFAULT_NAMESPACE.into()),
         }
@@ -169,7 +169,7 @@ impl Source {
                 let objects = snapshot.list(resource, None);
                 let missing = snapshot.is_not_installed(resource);
                 let names =
-                    objects.iter().map(|o| (object::namespace(o).map(str::to_owned), object::name(o).to_owned()));
+                    objects.iter().map(|o| (fields::namespace(o).map(str::to_owned), fields::name(o).to_owned()));
                 (names.collect::<Vec<_>>(), missing)
             })
             .await;
@@ -205,7 +205,7 @@ fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, n
     match (snapshot.is_dump(), namespace) {
         // A dump without `-n` is searched whole.
         (true, None) if resource.namespaced => {
-            snapshot.list(resource, None).into_iter().find(|o| object::name(o) == name).cloned()
+            snapshot.list(resource, None).into_iter().find(|o| fields::name(o) == name).cloned()
         }
         _ => snapshot.get(resource, namespace, name).cloned(),
     }

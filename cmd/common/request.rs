@@ -57,44 +57,44 @@ impl Target {
 
 /// What is asked of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum RequestKind {
     Reconcile { force: bool },
     Suspend,
     Resume,
 }
 
-impl Act {
+impl RequestKind {
     fn patch(self, suspension: Suspension, token: &str) -> Value {
         match self {
-            Act::Reconcile { force } => reconcile_patch(token, force),
-            Act::Suspend => suspend_patch(suspension),
-            Act::Resume => resume_patch(suspension, token),
+            RequestKind::Reconcile { force } => reconcile_patch(token, force),
+            RequestKind::Suspend => suspend_patch(suspension),
+            RequestKind::Resume => resume_patch(suspension, token),
         }
     }
 
     fn verb(self) -> &'static str {
         match self {
-            Act::Reconcile { .. } => "request the reconciliation of",
-            Act::Suspend => "suspend",
-            Act::Resume => "resume",
+            RequestKind::Reconcile { .. } => "request the reconciliation of",
+            RequestKind::Suspend => "suspend",
+            RequestKind::Resume => "resume",
         }
     }
 
     /// The state the objects are to reach.
     pub fn goal(self) -> &'static str {
         match self {
-            Act::Reconcile { .. } => "reconciled",
-            Act::Suspend => "suspended",
-            Act::Resume => "resumed",
+            RequestKind::Reconcile { .. } => "reconciled",
+            RequestKind::Suspend => "suspended",
+            RequestKind::Resume => "resumed",
         }
     }
 
     fn done(self) -> &'static str {
         match self {
-            Act::Reconcile { force: false } => "► reconciliation requested for",
-            Act::Reconcile { force: true } => "► forced reconciliation requested for",
-            Act::Suspend => "✔ reconciliation suspended for",
-            Act::Resume => "✔ reconciliation resumed for",
+            RequestKind::Reconcile { force: false } => "► reconciliation requested for",
+            RequestKind::Reconcile { force: true } => "► forced reconciliation requested for",
+            RequestKind::Suspend => "✔ reconciliation suspended for",
+            RequestKind::Resume => "✔ reconciliation resumed for",
         }
     }
 }
@@ -113,7 +113,7 @@ pub struct Sent {
 pub async fn send(
     session: &Session<'_>,
     targets: &[Target],
-    act: Act,
+    act: RequestKind,
     dry_run: Option<DryRun>,
 ) -> Result<(Vec<Sent>, Vec<CliError>), CliError> {
     let token = token(jiff::Timestamp::now());
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_preview_is_a_manifest_of_the_fields_that_would_be_set() {
         let target = target("ks");
-        let document = preview(&target, Act::Resume.patch(target.kind.suspension, "t"));
+        let document = preview(&target, RequestKind::Resume.patch(target.kind.suspension, "t"));
         assert_eq!(
             document,
             json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",

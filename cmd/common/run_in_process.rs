@@ -20,10 +20,10 @@ use flux_operator::reconcile::{
 use kube::core::DynamicObject;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::common::connect::cli_error;
 use crate::common::registries::{self, SourceArgs};
 use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
-use crate::shell::cluster::cli_error;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, Shell, environment, interrupted};

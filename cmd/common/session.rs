@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Target;
 use super::args::Named;
-use crate::shell::cluster::{cli_error, connect};
+use crate::common::connect::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// Deadline of a command that waits, unless `--timeout` says otherwise.

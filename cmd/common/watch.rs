@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use flux_operator::api::kinds::ResourceType;
 use flux_operator::cluster::ListOptions;
 use flux_operator::cluster::watch::Follower;
 use flux_operator::inspect::listing::{Cell, Item, Listing};
+use flux_operator::k8s::ResourceType;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 

@@ -7,9 +7,8 @@ use flux_operator::api::{
     FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, Variant,
     well_known,
 };
-use flux_operator::format::yaml;
 
-use crate::common::args::{ObjectFormat, ObjectFormatArgs};
+use crate::common::args::ObjectFormatArgs;
 use crate::common::manifest_file::manifest_error;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -139,12 +138,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     instance.metadata.namespace = Some(namespace.into());
     CheckedInstance::check(instance.clone())
         .map_err(|error| manifest_error(&error.into(), "cannot create the FluxInstance"))?;
-    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the FluxInstance").caused_by(e);
-    let text = match args.format.output {
-        ObjectFormat::Yaml => yaml::to_string(&instance).map_err(|e| failed(&e))?,
-        ObjectFormat::Json => format!("{}\n", serde_json::to_string_pretty(&instance).map_err(|e| failed(&e))?),
-    };
-    shell.print(&text)?;
+    shell.print(&args.format.output.text(&instance, "the FluxInstance")?)?;
     Ok(Exit::Done)
 }
 

@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 
 use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::common::{Act, Followed, Session, Target, inventory_counts, send, until_gone};
+use crate::common::{Followed, RequestKind, Session, Target, inventory_counts, send, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -84,7 +84,7 @@ async fn delete(
     // The answer took as long as it took.
     let session = &session.with_new_deadline();
     if args.with_suspend && !suspended {
-        let (_, failed) = send(session, std::slice::from_ref(target), Act::Suspend, None).await?;
+        let (_, failed) = send(session, std::slice::from_ref(target), RequestKind::Suspend, None).await?;
         if let Some(error) = failed.into_iter().next() {
             return Err(error);
         }

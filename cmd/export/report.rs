@@ -1,10 +1,9 @@
 //! `export report`: a FluxReport computed from the cluster.
 
-use flux_operator::format::yaml;
 use flux_operator::inspect::report::report;
 use flux_operator::inspect::version::operator_version;
 
-use crate::common::args::{ObjectFormat, ObjectFormatArgs};
+use crate::common::args::ObjectFormatArgs;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -41,17 +40,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         for refusal in &viewed.refusals {
             shell.warn(&format!("the report is incomplete: {}", refusal.reason));
         }
-        let text = match args.format.output {
-            ObjectFormat::Yaml => {
-                yaml::to_string(&viewed.value).map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?
-            }
-            ObjectFormat::Json => {
-                let text = serde_json::to_string_pretty(&viewed.value)
-                    .map_err(|e| CliError::failed("cannot print the report").caused_by(&e))?;
-                format!("{text}\n")
-            }
-        };
-        shell.print(&text)?;
+        shell.print(&args.format.output.text(&viewed.value, "the report")?)?;
         Ok(Exit::Done)
     })
 }

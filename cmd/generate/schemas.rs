@@ -1,5 +1,6 @@
 //! `generate schemas`: the configuration file, and what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
 
+use flux_operator::format::json;
 use flux_operator::inspect::checks::CheckReport;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::instance::HistoryRow;
@@ -47,9 +48,9 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         .into_iter()
         .chain([("config", config)])
         .map(|(name, schema)| {
-            let text = serde_json::to_string_pretty(&schema)
+            let text = json::to_string(&schema)
                 .map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;
-            Ok((format!("{name}.json"), format!("{text}\n").into_bytes()))
+            Ok((format!("{name}.json"), text.into_bytes()))
         })
         .collect()
 }

@@ -8,8 +8,9 @@ use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
 use flux_operator::api::{CheckedInstance, Component, FluxInstance, FluxInstanceSpec, Variant};
 use flux_operator::build::{BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
+use flux_operator::inspect::components;
 use flux_operator::inspect::listing::listing;
-use flux_operator::inspect::{components, object};
+use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::common::list::{ListRequest, place, selector, show_list};
@@ -98,14 +99,14 @@ impl Usual {
     /// `None` when the Deployment does not say which Flux version it is of, or the program does not know that version.
     /// `installed` are the controllers beside it: some talk to others, and are told only of those that are there.
     fn args(&self, deployment: &Value, installed: &[&Value]) -> Option<Vec<String>> {
-        let version = object::label(deployment, VERSION_LABEL)?.to_owned();
-        let namespace = object::namespace(deployment)?.to_owned();
-        let beside = installed.iter().filter(|d| object::namespace(d) == Some(namespace.as_str()));
-        let names = beside.map(|d| object::name(d)).filter(|name| name.parse::<Component>().is_ok());
+        let version = fields::label(deployment, VERSION_LABEL)?.to_owned();
+        let namespace = fields::namespace(deployment)?.to_owned();
+        let beside = installed.iter().filter(|d| fields::namespace(d) == Some(namespace.as_str()));
+        let names = beside.map(|d| fields::name(d)).filter(|name| name.parse::<Component>().is_ok());
         let components = names.map(str::to_owned).collect();
         let mut known = self.0.borrow_mut();
         let all = known.entry((version, namespace, components)).or_insert_with_key(plain_args);
-        all.get(object::name(deployment)).cloned()
+        all.get(fields::name(deployment)).cloned()
     }
 }
 
@@ -119,11 +120,11 @@ fn plain_args((version, namespace, components): &Plain) -> ArgsByName {
     let built = built.and_then(|checked| build(&checked, &Distribution::embedded(), &BuildOptions::default()));
     let objects = built.map(|built| built.objects).unwrap_or_default();
     let args = |deployment: &Value| {
-        let args = object::items(deployment, "/spec/template/spec/containers/0/args");
+        let args = fields::items(deployment, "/spec/template/spec/containers/0/args");
         args.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let deployments = objects.iter().filter(|o| object::kind(o) == "Deployment");
-    deployments.map(|d| (object::name(d).to_owned(), args(d))).collect()
+    let deployments = objects.iter().filter(|o| fields::kind(o) == "Deployment");
+    deployments.map(|d| (fields::name(d).to_owned(), args(d))).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
 use flux_operator::inspect::listing::{Item, Listing, Row, item};
-use flux_operator::inspect::object;
+use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
@@ -103,7 +103,7 @@ pub fn api_missing(source: &Source, api: &str) -> CliError {
 }
 
 fn named(objects: &[&Value], name: &str) -> Vec<Value> {
-    objects.iter().filter(|o| object::name(o) == name).map(|o| (*o).clone()).collect()
+    objects.iter().filter(|o| fields::name(o) == name).map(|o| (*o).clone()).collect()
 }
 
 fn row(object: Value) -> Item {
@@ -118,7 +118,7 @@ pub async fn hint_elsewhere(shell: &Shell, source: &Source) -> Result<(), CliErr
     let namespaces = source
         .view(shell, |snapshot| {
             let all = snapshot.list(&instance_type(), None);
-            all.into_iter().filter_map(object::namespace).map(str::to_owned).collect::<Vec<_>>()
+            all.into_iter().filter_map(fields::namespace).map(str::to_owned).collect::<Vec<_>>()
         })
         .await?
         .value;

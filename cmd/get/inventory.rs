@@ -3,8 +3,9 @@
 use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
+use flux_operator::inspect::inventory;
 use flux_operator::inspect::listing::listing;
-use flux_operator::inspect::{inventory, object};
+use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::common::list::{ListRequest, show_list};
@@ -67,8 +68,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// What the instance builds here, when that is what was applied; else why it cannot be compared.
 fn desired(instance: &Value) -> Result<Vec<Value>, String> {
-    let applied = object::some_text(instance, "/status/lastAppliedRevision").ok_or("nothing was applied yet")?;
-    if object::some_text(instance, "/spec/distribution/artifact").is_some() {
+    let applied = fields::some_text(instance, "/status/lastAppliedRevision").ok_or("nothing was applied yet")?;
+    if fields::some_text(instance, "/spec/distribution/artifact").is_some() {
         return Err("the instance takes its distribution from an artifact".into());
     }
     let typed = FluxInstance::from_object(instance.clone()).map_err(|e| e.to_string())?;

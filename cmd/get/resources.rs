@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::instance::api_missing;
 use crate::common::args::kind as parse_kind;
+use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{ScopeArgs, Source, within};
-use crate::shell::cluster::cli_error;
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -274,9 +274,10 @@ fn light(row: &ResourceRow) -> Item {
 
 #[cfg(test)]
 mod tests {
+    use flux_operator::k8s::fields;
+
     use super::*;
     use clap::Parser;
-    use flux_operator::inspect::object;
 
     #[derive(Parser)]
     struct Only {
@@ -316,6 +317,6 @@ mod tests {
         );
         assert_eq!(item.labels.get("x").map(String::as_str), Some("y"));
         assert!(item.value.pointer("/metadata/managedFields").is_none());
-        assert_eq!(object::name(&item.value), "a");
+        assert_eq!(fields::name(&item.value), "a");
     }
 }

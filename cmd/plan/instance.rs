@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use flux_operator::format::json;
 use flux_operator::reconcile::{Plan, SavedPlan};
 use jiff::Timestamp;
 
@@ -101,8 +102,7 @@ fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
         Output::Table => Ok(view::table(plan, shell, false, Timestamp::now())),
         Output::Wide => Ok(view::table(plan, shell, true, Timestamp::now())),
         Output::Json => {
-            let text = serde_json::to_string_pretty(&view::json(plan)?);
-            text.map(|text| text + "\n").map_err(|e| CliError::failed("cannot print the plan").caused_by(&e))
+            json::to_string(&view::json(plan)?).map_err(|e| CliError::failed("cannot print the plan").caused_by(&e))
         }
     }
 }

@@ -3,7 +3,7 @@
 use flux_operator::request::condition;
 
 use crate::common::args::{DryRunArgs, kind, must_reconcile};
-use crate::common::{Act, Session, Target, all_or_error, send};
+use crate::common::{RequestKind, Session, Target, all_or_error, send};
 use crate::shell::output::ReadyStatus;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -71,7 +71,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let (count, mut failed) = (targets.len(), vec![]);
-        let act = Act::Reconcile { force: args.force };
+        let act = RequestKind::Reconcile { force: args.force };
         for (round, some) in targets.chunks(CONCURRENT).enumerate() {
             if args.dry_run.dry_run.is_none() {
                 let answered = round * CONCURRENT;

@@ -7,7 +7,7 @@ use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
-use crate::common::{Act, Session, Target, request_and_follow};
+use crate::common::{RequestKind, Session, Target, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }
-        let act = Act::Reconcile { force: args.force };
+        let act = RequestKind::Reconcile { force: args.force };
         let wait = args.wait.wait;
         let targets = [target];
         let follow = request_and_follow(&session, &targets, act, args.dry_run.dry_run, wait, args.progress.progress);

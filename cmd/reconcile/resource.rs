@@ -1,7 +1,7 @@
 //! `reconcile resource`: asks a Flux controller to look at an object now.
 
 use crate::common::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
-use crate::common::{Act, Session, request_and_follow};
+use crate::common::{RequestKind, Session, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -37,7 +37,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let (targets, act) = (session.targets(named), Act::Reconcile { force: args.force });
+        let (targets, act) = (session.targets(named), RequestKind::Reconcile { force: args.force });
         request_and_follow(&session, &targets, act, args.dry_run.dry_run, args.wait.wait, args.progress.progress).await
     })
 }

@@ -1,7 +1,7 @@
 //! `resume instance`: the operator takes care of the instance again, at once.
 
 use crate::common::args::{DryRunArgs, WaitArgs};
-use crate::common::{Act, Session, request_and_follow};
+use crate::common::{RequestKind, Session, request_and_follow};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -33,7 +33,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         request_and_follow(
             &session,
             &targets,
-            Act::Resume,
+            RequestKind::Resume,
             args.dry_run.dry_run,
             args.wait.wait,
             args.progress.progress,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use flux_operator::format::yaml;
+use flux_operator::format::{json, yaml};
 use flux_operator::inspect::listing::{Cell, Item, Listing};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -379,11 +379,7 @@ fn document(value: &Value, format: &Format) -> Result<String, CliError> {
                 columns.iter().map(|(_, template)| jsonpath::join(&template.values(value), ",")).collect();
             Ok(format!("{}\n", cells.join("   ")))
         }
-        _ => {
-            let text = serde_json::to_string_pretty(value)
-                .map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e))?;
-            Ok(format!("{text}\n"))
-        }
+        _ => json::to_string(value).map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e)),
     }
 }
 

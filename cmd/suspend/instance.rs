@@ -1,7 +1,7 @@
 //! `suspend instance`: the operator leaves Flux as it is until the instance is resumed.
 
 use crate::common::args::DryRunArgs;
-use crate::common::{Act, Session, send};
+use crate::common::{RequestKind, Session, send};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Suspend the reconciliation of a FluxInstance
@@ -25,7 +25,8 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
-        let (_, failed) = send(&session, &[session.instance(&args.name)], Act::Suspend, args.dry_run.dry_run).await?;
+        let (_, failed) =
+            send(&session, &[session.instance(&args.name)], RequestKind::Suspend, args.dry_run.dry_run).await?;
         failed.into_iter().next().map_or(Ok(Exit::Done), Err)
     })
 }

@@ -1,7 +1,7 @@
 //! `suspend resource`: a Flux controller leaves an object alone until it is resumed.
 
 use crate::common::args::{DryRunArgs, ResourceArgs, must_suspend};
-use crate::common::{Act, Session, all_or_error, send};
+use crate::common::{RequestKind, Session, all_or_error, send};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Suspend the reconciliation of Flux resources
@@ -26,7 +26,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(named);
-        let (_, failed) = send(&session, &targets, Act::Suspend, args.dry_run.dry_run).await?;
+        let (_, failed) = send(&session, &targets, RequestKind::Suspend, args.dry_run.dry_run).await?;
         all_or_error(&session, failed, targets.len(), "suspended")
     })
 }

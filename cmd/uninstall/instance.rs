@@ -12,13 +12,13 @@ use futures::stream::{StreamExt, TryStreamExt, iter};
 use tokio::time::Instant;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::connect::cli_error;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator,
     uninstall_here,
 };
 use crate::common::{Followed, Session, Target, until_gone};
 use crate::delete::request_deletion;
-use crate::shell::cluster::cli_error;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};

@@ -10,18 +10,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::well_known::{condition, reason};
 
 /// Longest message an API server accepts, in characters.
-pub const MAX_MESSAGE: usize = 32768;
+pub(crate) const MAX_MESSAGE: usize = 32768;
 
 /// The three statuses of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionStatus {
+pub(crate) enum ConditionStatus {
     True,
     False,
     Unknown,
 }
 
 impl ConditionStatus {
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             ConditionStatus::True => "True",
             ConditionStatus::False => "False",
@@ -32,19 +32,19 @@ impl ConditionStatus {
 
 /// When conditions are set, and for which generation of the object.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub(crate) struct Moment {
     pub now: Timestamp,
     /// `metadata.generation` of the object that is worked on.
     pub generation: Option<i64>,
 }
 
 /// Returns the condition of a type.
-pub fn get<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+pub(crate) fn get<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
 /// Tells whether a condition is there and `True`.
-pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+pub(crate) fn is_true(conditions: &[Condition], type_: &str) -> bool {
     get(conditions, type_).is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
 }
 
@@ -52,7 +52,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 ///
 /// The list is kept in the order Stalled, Reconciling, Ready, then others. A message of more than [`MAX_MESSAGE`]
 /// characters is cut and ends in `...`.
-pub fn set(
+pub(crate) fn set(
     conditions: &mut Vec<Condition>,
     type_: &str,
     status: ConditionStatus,
@@ -78,32 +78,32 @@ pub fn set(
 }
 
 /// Removes the condition of a type, if it is there.
-pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
+pub(crate) fn remove(conditions: &mut Vec<Condition>, type_: &str) {
     conditions.retain(|condition| condition.type_ != type_);
 }
 
 /// Says that work goes on: Reconciling is True, Ready is Unknown, Stalled is gone.
-pub fn mark_reconciling(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub(crate) fn mark_reconciling(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::STALLED);
     set(conditions, condition::RECONCILING, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::Unknown, reason, message, moment);
 }
 
 /// Says that trying again is of no use until something is changed: Stalled is True, Ready is False, Reconciling is gone.
-pub fn mark_stalled(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub(crate) fn mark_stalled(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::STALLED, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
 }
 
 /// Says that a run failed and will be tried again: Ready is False; a Reconciling that is there waits for the retry.
-pub fn mark_failed(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub(crate) fn mark_failed(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
     finalise(conditions);
 }
 
 /// Says that a run succeeded: Ready is True, the other two are gone.
-pub fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub(crate) fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::STALLED);
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::READY, ConditionStatus::True, reason, message, moment);
@@ -113,7 +113,7 @@ pub fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, 
 ///
 /// With Ready True or Stalled True nothing goes on any more, so Reconciling is removed; with Ready False a Reconciling
 /// that is left gets the reason `ProgressingWithRetry`.
-pub fn finalise(conditions: &mut Vec<Condition>) {
+pub(crate) fn finalise(conditions: &mut Vec<Condition>) {
     if is_true(conditions, condition::READY) || is_true(conditions, condition::STALLED) {
         remove(conditions, condition::RECONCILING);
     }

@@ -11,11 +11,11 @@ use super::flux_instance::{FluxInstanceSpec, HistoryEntry};
 use crate::format::go_duration;
 
 /// How many entries are kept.
-pub const MAX_ENTRIES: usize = 5;
+pub(crate) const MAX_ENTRIES: usize = 5;
 
 /// One reconciliation that came to an end.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// Digest of what was reconciled, as `sha256:<hex>`.
     pub digest: String,
     /// Reason of the Ready condition it ended with.
@@ -30,7 +30,7 @@ pub struct Attempt {
 ///
 /// Entries are told apart by digest and status: one that is there already is counted up, brought up to date and moved
 /// to the top, keeping when it was first seen. Beyond [`MAX_ENTRIES`] the oldest go.
-pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp) {
+pub(crate) fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp) {
     let same = |entry: &HistoryEntry| entry.digest == attempt.digest && entry.last_reconciled_status == attempt.status;
     let before = history.iter().position(same).map(|index| history.remove(index));
     let entry = HistoryEntry {
@@ -47,7 +47,7 @@ pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp)
 }
 
 /// Returns the digest that stands for a spec whose build failed, where there is no revision: SHA-256 of its JSON.
-pub fn spec_digest(spec: &FluxInstanceSpec) -> String {
+pub(crate) fn spec_digest(spec: &FluxInstanceSpec) -> String {
     // The types hold text, booleans and lists only, which always have a JSON form.
     let json = serde_json::to_vec(spec).unwrap_or_default();
     format!("sha256:{}", hex::encode(Sha256::digest(json)))

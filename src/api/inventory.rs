@@ -33,20 +33,20 @@ impl Inventory {
 }
 
 /// Returns the inventory of objects, in their order.
-pub fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectId>) -> Inventory {
+pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectId>) -> Inventory {
     Inventory { entries: objects.into_iter().map(InventoryEntry::from).collect() }
 }
 
 /// Returns the entries of `old` that `new` does not have, with the version of `old`, in the order of `old`.
 ///
 /// The version does not count: an object that is now applied at another version is still the same object.
-pub fn diff(old: &Inventory, new: &Inventory) -> Vec<InventoryEntry> {
+pub(crate) fn diff(old: &Inventory, new: &Inventory) -> Vec<InventoryEntry> {
     let kept: std::collections::HashSet<&str> = new.entries.iter().map(|entry| entry.id.as_str()).collect();
     old.entries.iter().filter(|entry| !kept.contains(entry.id.as_str())).cloned().collect()
 }
 
 /// Returns `new` followed by the entries of `kept` that it does not have: objects whose removal is still owed.
-pub fn merge(new: Inventory, kept: &[InventoryEntry]) -> Inventory {
+pub(crate) fn merge(new: Inventory, kept: &[InventoryEntry]) -> Inventory {
     let owed = diff(&Inventory { entries: kept.to_vec() }, &new);
     Inventory { entries: new.entries.into_iter().chain(owed).collect() }
 }

@@ -1,87 +1,10 @@
 //! The kinds Flux and its operator define, and the Kubernetes kinds they are made of: one table for every look-up by name.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::well_known;
-use crate::k8s::ObjectId;
-
-/// Where the API server serves a kind.
-///
-/// The texts are borrowed for the kinds of [`FLUX_KINDS`] and owned for those found by discovery.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ResourceType {
-    /// API group; empty for the core group.
-    pub group: Cow<'static, str>,
-    pub version: Cow<'static, str>,
-    pub kind: Cow<'static, str>,
-    pub plural: Cow<'static, str>,
-    pub namespaced: bool,
-}
-
-impl ResourceType {
-    const fn known(
-        group: &'static str,
-        version: &'static str,
-        kind: &'static str,
-        plural: &'static str,
-        namespaced: bool,
-    ) -> Self {
-        ResourceType {
-            group: Cow::Borrowed(group),
-            version: Cow::Borrowed(version),
-            kind: Cow::Borrowed(kind),
-            plural: Cow::Borrowed(plural),
-            namespaced,
-        }
-    }
-
-    /// A namespaced kind known at compile time.
-    pub const fn namespaced(
-        group: &'static str,
-        version: &'static str,
-        kind: &'static str,
-        plural: &'static str,
-    ) -> Self {
-        Self::known(group, version, kind, plural, true)
-    }
-
-    /// A cluster-scoped kind known at compile time.
-    pub const fn cluster(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Self {
-        Self::known(group, version, kind, plural, false)
-    }
-
-    /// `group/version`, or the version alone for the core group.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    /// `plural.group`, the name of the custom resource definition and of `-o name`.
-    pub fn resource_name(&self) -> String {
-        if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
-    }
-
-    /// Path of the collection, or of one object, below the API server's address.
-    pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
-        let mut path = if self.group.is_empty() {
-            format!("/api/{}", self.version)
-        } else {
-            format!("/apis/{}/{}", self.group, self.version)
-        };
-        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
-            path.push_str("/namespaces/");
-            path.push_str(namespace);
-        }
-        path.push('/');
-        path.push_str(&self.plural);
-        if let Some(name) = name {
-            path.push('/');
-            path.push_str(name);
-        }
-        path
-    }
-}
+pub use crate::k8s::ResourceType;
+use crate::k8s::{ObjectId, fields};
 
 /// One kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,7 +38,7 @@ impl Suspension {
     /// Whether an object of the kind is told to stop.
     pub fn is_set(self, object: &Value) -> bool {
         let suspend = object.pointer("/spec/suspend").and_then(Value::as_bool);
-        self.is_set_by(|key| object.get("metadata")?.get("annotations")?.get(key)?.as_str(), suspend)
+        self.is_set_by(|key| fields::annotation(object, key), suspend)
     }
 
     /// The same for an object that was read as a type: its annotations by key, and `spec.suspend`.
@@ -134,6 +57,14 @@ impl Suspension {
 pub fn is_suspended(object: &Value) -> bool {
     let id = ObjectId::of(object);
     of(&id.group, &id.kind).is_some_and(|kind| kind.suspension.is_set(object))
+}
+
+/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others.
+pub fn ready_word(object: &Value) -> &str {
+    if is_suspended(object) {
+        return "Suspended";
+    }
+    fields::condition(object, well_known::condition::READY).map_or("Unknown", |c| c.status())
 }
 
 impl FluxKind {
@@ -377,5 +308,18 @@ mod tests {
         for (object, suspended) in rows {
             assert_eq!(is_suspended(&object), suspended, "{object}");
         }
+    }
+
+    #[test]
+    fn suspension_wins_over_the_condition_and_no_condition_is_unknown() {
+        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        assert_eq!(ready_word(&ready), "True");
+        assert_eq!(ready_word(&json!({})), "Unknown");
+        let disabled = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "Disabled"}},
+            "status": ready["status"]});
+        assert_eq!(ready_word(&disabled), "Suspended");
+        let suspended =
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "spec": {"suspend": true}});
+        assert_eq!(ready_word(&suspended), "Suspended");
     }
 }

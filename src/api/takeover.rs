@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::well_known::RECONCILER_FIELD_MANAGER;
-use crate::k8s::{diff, managed_fields};
+use crate::k8s::{diff, fields, managed_fields};
 
 /// Annotations that earlier tools leave behind; removed from every applied object.
 const STALE_ANNOTATIONS: &[&str] = &[
@@ -35,9 +35,9 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
 
 /// Reports whether a managed-fields entry belongs to a manager that is taken over; entries of a subresource never are.
 fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
-    let manager = managed_fields::text(entry, "manager");
-    let operation = managed_fields::text(entry, "operation");
-    if !managed_fields::text(entry, "subresource").is_empty() {
+    let manager = fields::text(entry, "/manager");
+    let operation = fields::text(entry, "/operation");
+    if !fields::text(entry, "/subresource").is_empty() {
         return false;
     }
     extra_managers.iter().any(|extra| extra == manager)
@@ -51,9 +51,9 @@ fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
 }
 
 fn is_ours(entry: &Value) -> bool {
-    managed_fields::text(entry, "manager") == RECONCILER_FIELD_MANAGER
-        && managed_fields::text(entry, "operation") == "Apply"
-        && managed_fields::text(entry, "subresource").is_empty()
+    fields::text(entry, "/manager") == RECONCILER_FIELD_MANAGER
+        && fields::text(entry, "/operation") == "Apply"
+        && fields::text(entry, "/subresource").is_empty()
 }
 
 /// Returns our own entry of `metadata.managedFields` when there is exactly one.
@@ -139,7 +139,7 @@ fn remove_surplus(entries: Option<Vec<Value>>, desired: &Value, result: &Value) 
     let Some((ours, others)) = entries.split_last() else { return remove_stale(wanted) };
     let foreign = others
         .iter()
-        .filter(|entry| managed_fields::text(entry, "subresource").is_empty())
+        .filter(|entry| fields::text(entry, "/subresource").is_empty())
         .fold(Value::Null, |set, entry| managed_fields::union(&set, &entry["fieldsV1"]));
     prune(&mut wanted, Some(desired), &ours["fieldsV1"], &foreign);
     if desired.get("kind").is_some_and(|kind| kind == "Namespace") {

@@ -39,7 +39,7 @@ const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfi
 
 /// Place in the apply order; smaller is earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SortKey<'a> {
+pub(crate) struct SortKey<'a> {
     kind_index: usize,
     group: &'a str,
     kind: &'a str,
@@ -49,7 +49,7 @@ pub struct SortKey<'a> {
 
 impl<'a> SortKey<'a> {
     /// The key of an object that is known by its identity only, such as an inventory entry.
-    pub fn new(group: &'a str, kind: &'a str, namespace: &'a str, name: &'a str) -> Self {
+    pub(crate) fn new(group: &'a str, kind: &'a str, namespace: &'a str, name: &'a str) -> Self {
         let kind_index = match (FIRST.iter().position(|k| *k == kind), LAST.iter().position(|k| *k == kind)) {
             (Some(index), _) => index,
             (None, None) => FIRST.len(),
@@ -60,13 +60,8 @@ impl<'a> SortKey<'a> {
 }
 
 /// The key of an object: kind by the table, then group, kind, namespace and name.
-pub fn sort_key(object: &Value) -> SortKey<'_> {
+pub(crate) fn sort_key(object: &Value) -> SortKey<'_> {
     SortKey::new(group_version(object).0, kind(object), namespace(object), name(object))
-}
-
-/// Sorts objects into apply order.
-pub fn sort(objects: &mut [Value]) {
-    objects.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
 }
 
 #[cfg(test)]
@@ -89,7 +84,7 @@ mod tests {
             object("v1", "Namespace", "a"),
             object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "a"),
         ];
-        sort(&mut objects);
+        objects.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         let order: Vec<_> = objects
             .iter()
             .map(|o| format!("{}/{}", o["kind"].as_str().unwrap(), o["metadata"]["name"].as_str().unwrap()))

@@ -2,7 +2,7 @@
 
 /// The parts of a reference as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageParts<'a> {
+pub(crate) struct ImageParts<'a> {
     /// Registry and path.
     pub repository: &'a str,
     pub tag: Option<&'a str>,
@@ -11,7 +11,7 @@ pub struct ImageParts<'a> {
 }
 
 /// Splits a reference; whether its parts make sense is not looked at.
-pub fn split_image(image: &str) -> ImageParts<'_> {
+pub(crate) fn split_image(image: &str) -> ImageParts<'_> {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     // A colon before a slash belongs to the port of the registry.
     match name.rsplit_once(':') {

@@ -248,11 +248,14 @@ fn parse_comparator(text: &str) -> Option<(Comparator, &str)> {
     let after = text.get(prefix.len()..)?.trim_start();
     let scanned = scan_version(after)?;
     let [major, minor, patch] = scanned.wildcards;
-    let wildcard = match () {
-        () if major => Wildcard::Major,
-        () if minor || scanned.parts < 2 => Wildcard::Minor,
-        () if patch || scanned.parts < 3 => Wildcard::Patch,
-        () => Wildcard::None,
+    let wildcard = if major {
+        Wildcard::Major
+    } else if minor || scanned.parts < 2 {
+        Wildcard::Minor
+    } else if patch || scanned.parts < 3 {
+        Wildcard::Patch
+    } else {
+        Wildcard::None
     };
     let mut version = scanned.version;
     // Everything after the first wildcard is a wildcard too: `2.x.5` is `2.x`.

@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::next_step::NextStep;
-use super::object;
 use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
 use super::{components, operator, trace, version};
@@ -17,6 +16,7 @@ use crate::api::lease::Holder;
 use crate::api::well_known::{self, condition};
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 
 /// How one check ended.
@@ -158,7 +158,7 @@ const SUPPORTED_KUBERNETES: (u64, u64) = (1, 33);
 
 fn kubernetes(snapshot: &Snapshot) -> Group {
     let mut group = Group::new("kubernetes");
-    match snapshot.server_version().and_then(|v| object::some_text(v, "/gitVersion")) {
+    match snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion")) {
         Some(text) => match parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)) {
             Some(version) if (version.major, version.minor) < OLDEST_KUBERNETES => group.fail(
                 "version",
@@ -252,9 +252,9 @@ fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
     }
     let of_flux: Vec<_> = all
         .into_iter()
-        .filter(|crd| kinds::FLUX_KINDS.iter().any(|k| k.group == object::text(crd, "/spec/group")))
+        .filter(|crd| kinds::FLUX_KINDS.iter().any(|k| k.group == fields::text(crd, "/spec/group")))
         .collect();
-    if !of_flux.iter().any(|crd| object::name(crd) == well_known::INSTANCE_CRD) {
+    if !of_flux.iter().any(|crd| fields::name(crd) == well_known::INSTANCE_CRD) {
         group.fail(
             well_known::INSTANCE_CRD,
             "the FluxInstance API is not installed",
@@ -262,14 +262,14 @@ fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
         );
     }
     for crd in of_flux {
-        let name = object::name(crd);
+        let name = fields::name(crd);
         let health = kstatus::compute(crd);
-        let versions = object::items(crd, "/spec/versions");
+        let versions = fields::items(crd, "/spec/versions");
         let storage = versions
             .iter()
             .find(|v| v.get("storage").and_then(Value::as_bool).unwrap_or(false))
-            .map_or("", |v| object::text(v, "/name"));
-        let stored: Vec<_> = object::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
+            .map_or("", |v| fields::text(v, "/name"));
+        let stored: Vec<_> = fields::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
             group.fail(name, health.message, NextStep::Describe(ObjectId::of(crd)));
@@ -296,14 +296,14 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let reference = instance_ref(options.namespace);
     match instance(snapshot, options.namespace) {
         Some(instance) => {
-            let ready = object::condition(instance, condition::READY);
-            let name = format!("fluxinstance/{}/{}", options.namespace, object::name(instance));
+            let ready = fields::condition(instance, condition::READY);
+            let name = format!("fluxinstance/{}/{}", options.namespace, fields::name(instance));
             let why = NextStep::Explain(reference.clone());
             match ready {
-                _ if object::is_suspended(instance) => {
+                _ if kinds::is_suspended(instance) => {
                     group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
                 }
-                Some(ready) if ready.is_true() && object::is_observed(instance) => group.pass(&name, ready.message()),
+                Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
                 Some(ready) => group.fail(&name, format!("{}: {}", ready.reason(), ready.message()), why),
                 None => group.fail(&name, "nothing has reconciled it yet", why),
             }
@@ -315,7 +315,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
         ),
     }
     let in_process = || NextStep::Reconcile { object: reference.clone(), in_process: true, force: false };
-    let name = |deployment: &Value| format!("deployment/{}", object::name(deployment));
+    let name = |deployment: &Value| format!("deployment/{}", fields::name(deployment));
     match operator::state(snapshot, options.namespace, options.now) {
         OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => group.fail(
             &name(deployment),
@@ -384,7 +384,7 @@ fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
     }
     for deployment in deployments {
         let health = kstatus::compute(deployment);
-        let name = object::name(deployment);
+        let name = fields::name(deployment);
         if health.is_current() {
             group.pass(name, health.message);
         } else {
@@ -411,7 +411,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
         group.skip("sync", "the instance has no sync");
         return group;
     };
-    let name = object::some_text(spec, "/name").unwrap_or(namespace);
+    let name = fields::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
         group.fail(&format!("kustomization/{name}"), "not found", NextStep::Explain(instance_ref(namespace)));
         return group;
@@ -420,13 +420,11 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
     let sources = trace::sources(snapshot, kustomization).unwrap_or_default();
     objects.extend(sources.iter().filter_map(|s| snapshot.get_ref(&s.object)));
     for object in objects {
-        let title = format!("{}/{}", object::kind(object).to_lowercase(), object::name(object));
+        let title = format!("{}/{}", fields::kind(object).to_lowercase(), fields::name(object));
         let hint = NextStep::ListEvents(ObjectId::of(object));
-        let ready = object::condition(object, condition::READY);
+        let ready = fields::condition(object, condition::READY);
         match ready {
-            _ if object::is_suspended(object) => {
-                group.warn(&title, "suspended", NextStep::Resume(ObjectId::of(object)))
-            }
+            _ if kinds::is_suspended(object) => group.warn(&title, "suspended", NextStep::Resume(ObjectId::of(object))),
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
             Some(ready) if ready.is_false() => group.fail(&title, ready.message(), hint),
             _ => group.warn(&title, "not ready yet", hint),
@@ -445,13 +443,13 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
         let current = current_versions(snapshot, kind);
         for object in snapshot.list(&kind.resource_type(), None) {
             seen += 1;
-            if object::ready_word(object) == "False" {
-                not_ready.push(object::condition(object, condition::READY).map_or("", |ready| ready.reason()));
+            if kinds::ready_word(object) == "False" {
+                not_ready.push(fields::condition(object, condition::READY).map_or("", |ready| ready.reason()));
             }
-            for manager in object::items(object, "/metadata/managedFields") {
-                let version = object::text(manager, "/apiVersion").rsplit('/').next().unwrap_or_default();
+            for manager in fields::items(object, "/metadata/managedFields") {
+                let version = fields::text(manager, "/apiVersion").rsplit('/').next().unwrap_or_default();
                 if !version.is_empty() && !current.contains(&version) {
-                    let name = format!("{}/{}", object::namespace(object).unwrap_or_default(), object::name(object));
+                    let name = format!("{}/{}", fields::namespace(object).unwrap_or_default(), fields::name(object));
                     let names = old.entry((kind.kind.to_owned(), version.to_owned())).or_default();
                     if !names.contains(&name) {
                         names.push(name);
@@ -493,7 +491,7 @@ fn current_versions<'a>(snapshot: &'a Snapshot, kind: &FluxKind) -> Vec<&'a str>
     };
     match snapshot.get(&CRD, None, &format!("{}.{}", kind.plural, kind.group)) {
         Some(crd) => {
-            object::items(crd, "/spec/versions").iter().filter(usable).map(|v| object::text(v, "/name")).collect()
+            fields::items(crd, "/spec/versions").iter().filter(usable).map(|v| fields::text(v, "/name")).collect()
         }
         None => kind.versions.iter().take(1).copied().collect(),
     }

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::inventory;
 use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
-use super::{inventory, object};
 use crate::api::kinds::{DEPLOYMENT, POD};
 use crate::format::image::{ImageParts, split_image};
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -115,8 +116,8 @@ pub fn deployments<'a>(snapshot: &'a Snapshot, namespace: Option<&str>) -> Vec<&
 
 /// Names of the controllers an instance has (by its status and its inventory) that have no Deployment, sorted.
 pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
-    let namespace = object::namespace(instance);
-    let components = object::items(instance, "/status/components").iter().map(|c| object::text(c, "/name").to_owned());
+    let namespace = fields::namespace(instance);
+    let components = fields::items(instance, "/status/components").iter().map(|c| fields::text(c, "/name").to_owned());
     let owned = inventory::entries(instance)
         .into_iter()
         .filter(|r| r.group == DEPLOYMENT.group && r.kind == DEPLOYMENT.kind && r.namespace() == namespace)
@@ -127,7 +128,7 @@ pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     if !snapshot.knows(&DEPLOYMENT) || snapshot.is_loading() {
         return vec![];
     }
-    expected.into_iter().filter(|name| found.iter().all(|d| object::name(d) != name)).collect()
+    expected.into_iter().filter(|name| found.iter().all(|d| fields::name(d) != name)).collect()
 }
 
 /// The pods a Deployment selects.
@@ -135,8 +136,8 @@ pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
     let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
         return vec![];
     };
-    let selected = |pod: &Value| wanted.iter().all(|(key, value)| object::label(pod, key) == value.as_str());
-    let pods = snapshot.list(&POD, object::namespace(deployment));
+    let selected = |pod: &Value| wanted.iter().all(|(key, value)| fields::label(pod, key) == value.as_str());
+    let pods = snapshot.list(&POD, fields::namespace(deployment));
     pods.into_iter().filter(|pod| selected(pod)).collect()
 }
 
@@ -154,18 +155,18 @@ pub fn rows(
         .map(|deployment| row(snapshot, deployment, distribution_args(deployment).as_deref()))
         .collect();
     for instance in instances {
-        let namespace = object::namespace(instance).unwrap_or_default();
-        for component in object::items(instance, "/status/components") {
-            let name = object::text(component, "/name");
+        let namespace = fields::namespace(instance).unwrap_or_default();
+        for component in fields::items(instance, "/status/components") {
+            let name = fields::text(component, "/name");
             if name.is_empty() || rows.iter().any(|row| row.namespace == namespace && row.name == name) {
                 continue;
             }
             rows.push(ComponentRow {
                 namespace: namespace.into(),
                 name: name.into(),
-                repository: object::text(component, "/repository").into(),
-                tag: object::text(component, "/tag").into(),
-                digest: object::some_text(component, "/digest").map(Into::into),
+                repository: fields::text(component, "/repository").into(),
+                tag: fields::text(component, "/tag").into(),
+                digest: fields::some_text(component, "/digest").map(Into::into),
                 ready_pods: 0,
                 desired_pods: 0,
                 status: Status::NotFound,
@@ -185,28 +186,28 @@ pub fn rows(
 }
 
 fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
-    let container = object::items(deployment, "/spec/template/spec/containers").first().unwrap_or(&Value::Null);
-    let ImageParts { repository, tag, digest } = split_image(object::text(container, "/image"));
+    let container = fields::items(deployment, "/spec/template/spec/containers").first().unwrap_or(&Value::Null);
+    let ImageParts { repository, tag, digest } = split_image(fields::text(container, "/image"));
     let health = kstatus::compute(deployment);
     let restarts = pods(snapshot, deployment)
         .into_iter()
-        .flat_map(|pod| object::items(pod, "/status/containerStatuses"))
-        .filter_map(|status| object::number(status, "/restartCount"))
+        .flat_map(|pod| fields::items(pod, "/status/containerStatuses"))
+        .filter_map(|status| fields::number(status, "/restartCount"))
         .sum();
     let args: Vec<String> =
-        object::items(container, "/args").iter().filter_map(|a| a.as_str().map(str::to_owned)).collect();
+        fields::items(container, "/args").iter().filter_map(|a| a.as_str().map(str::to_owned)).collect();
     let (extra_args, missing_args) = distribution_args.map_or((vec![], vec![]), |usual| {
         let minus = |a: &[String], b: &[String]| a.iter().filter(|x| !b.contains(x)).cloned().collect::<Vec<_>>();
         (minus(&args, usual), minus(usual, &args))
     });
     ComponentRow {
-        namespace: object::namespace(deployment).unwrap_or_default().into(),
-        name: object::name(deployment).into(),
+        namespace: fields::namespace(deployment).unwrap_or_default().into(),
+        name: fields::name(deployment).into(),
         repository: repository.into(),
         tag: tag.unwrap_or_default().into(),
         digest: digest.map(Into::into),
-        ready_pods: object::number(deployment, "/status/readyReplicas").unwrap_or(0),
-        desired_pods: object::number(deployment, "/spec/replicas").unwrap_or(1),
+        ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
+        desired_pods: fields::number(deployment, "/spec/replicas").unwrap_or(1),
         status: health.status,
         status_message: health.message,
         restarts,
@@ -214,7 +215,7 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         limits: amounts(container, "/resources/limits"),
         extra_args,
         missing_args,
-        created: object::created(deployment),
+        created: fields::created(deployment),
         labels: labels(deployment),
     }
 }

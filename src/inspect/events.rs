@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, EVENT};
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 
 /// One Kubernetes event.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -72,37 +72,37 @@ impl Row for EventRow {
 
 impl EventRow {
     pub fn of(event: &Value) -> Self {
-        let first = object::time(event, "/firstTimestamp").or_else(|| object::time(event, "/eventTime"));
+        let first = fields::time(event, "/firstTimestamp").or_else(|| fields::time(event, "/eventTime"));
         let involved = event.get("involvedObject").unwrap_or(&Value::Null);
-        let source = object::some_text(event, "/source/component")
-            .or_else(|| object::some_text(event, "/reportingComponent"))
+        let source = fields::some_text(event, "/source/component")
+            .or_else(|| fields::some_text(event, "/reportingComponent"))
             .unwrap_or_default();
         EventRow {
-            namespace: object::namespace(event).unwrap_or_default().into(),
+            namespace: fields::namespace(event).unwrap_or_default().into(),
             last_seen: last_seen(event),
-            first_seen: first.or_else(|| object::created(event)),
-            kind: object::text(event, "/type").into(),
-            reason: object::text(event, "/reason").into(),
+            first_seen: first.or_else(|| fields::created(event)),
+            kind: fields::text(event, "/type").into(),
+            reason: fields::text(event, "/reason").into(),
             object: ObjectId::new(
-                object::group(involved),
-                object::text(involved, "/kind"),
-                object::some_text(involved, "/namespace"),
-                object::text(involved, "/name"),
+                fields::group(involved),
+                fields::text(involved, "/kind"),
+                fields::some_text(involved, "/namespace"),
+                fields::text(involved, "/name"),
             ),
-            count: object::number(event, "/series/count").or_else(|| object::number(event, "/count")).unwrap_or(1),
+            count: fields::number(event, "/series/count").or_else(|| fields::number(event, "/count")).unwrap_or(1),
             source: source.into(),
-            message: object::text(event, "/message").trim().into(),
-            name: object::name(event).into(),
+            message: fields::text(event, "/message").trim().into(),
+            name: fields::name(event).into(),
         }
     }
 }
 
 /// When an event happened last: its series, then its last, only or creation time.
 pub fn last_seen(event: &Value) -> Option<Timestamp> {
-    object::time(event, "/series/lastObservedTime")
-        .or_else(|| object::time(event, "/lastTimestamp"))
-        .or_else(|| object::time(event, "/eventTime"))
-        .or_else(|| object::created(event))
+    fields::time(event, "/series/lastObservedTime")
+        .or_else(|| fields::time(event, "/lastTimestamp"))
+        .or_else(|| fields::time(event, "/eventTime"))
+        .or_else(|| fields::created(event))
 }
 
 /// Whose events are wanted.
@@ -158,10 +158,10 @@ pub fn related(object: &Value) -> Vec<ObjectId> {
     let mut objects = vec![ObjectId::of(object)];
     for pointer in ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"] {
         if let Some(reference) = object.pointer(pointer)
-            && let Some(name) = object::some_text(reference, "/name")
+            && let Some(name) = fields::some_text(reference, "/name")
         {
-            let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
-            objects.push(ObjectId::new(kinds::SOURCE_GROUP, object::text(reference, "/kind"), namespace, name));
+            let namespace = fields::some_text(reference, "/namespace").or_else(|| fields::namespace(object));
+            objects.push(ObjectId::new(kinds::SOURCE_GROUP, fields::text(reference, "/kind"), namespace, name));
         }
     }
     objects
@@ -172,10 +172,10 @@ pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &
     events
         .iter()
         .copied()
-        .filter(|e| object::text(e, "/type") == "Warning")
-        .filter(|e| object::text(e, "/involvedObject/kind") == reference.kind)
-        .filter(|e| object::text(e, "/involvedObject/name") == reference.name)
-        .filter(|e| reasons.is_empty() || reasons.contains(&object::text(e, "/reason")))
+        .filter(|e| fields::text(e, "/type") == "Warning")
+        .filter(|e| fields::text(e, "/involvedObject/kind") == reference.kind)
+        .filter(|e| fields::text(e, "/involvedObject/name") == reference.name)
+        .filter(|e| reasons.is_empty() || reasons.contains(&fields::text(e, "/reason")))
         .max_by_key(|e| last_seen(e))
 }
 

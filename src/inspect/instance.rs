@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object;
+use crate::api::kinds;
 use crate::api::well_known::condition::READY;
+use crate::k8s::fields;
 
 /// One FluxInstance.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -40,23 +41,23 @@ pub struct InstanceRow {
 
 impl InstanceRow {
     pub fn of(instance: &Value) -> Self {
-        let ready = object::condition(instance, READY);
-        let revision = object::some_text(instance, "/status/lastAppliedRevision");
-        let newest = object::items(instance, "/status/history").first();
+        let ready = fields::condition(instance, READY);
+        let revision = fields::some_text(instance, "/status/lastAppliedRevision");
+        let newest = fields::items(instance, "/status/history").first();
         InstanceRow {
-            namespace: object::namespace(instance).unwrap_or_default().into(),
-            name: object::name(instance).into(),
+            namespace: fields::namespace(instance).unwrap_or_default().into(),
+            name: fields::name(instance).into(),
             version: revision.map(|r| r.split('@').next().unwrap_or(r).to_owned()),
             revision: revision.map(Into::into),
-            range: object::text(instance, "/spec/distribution/version").into(),
-            registry: object::text(instance, "/spec/distribution/registry").into(),
-            resources: object::items(instance, "/status/inventory/entries").len(),
-            ready: object::ready_word(instance).into(),
+            range: fields::text(instance, "/spec/distribution/version").into(),
+            registry: fields::text(instance, "/spec/distribution/registry").into(),
+            resources: fields::items(instance, "/status/inventory/entries").len(),
+            ready: kinds::ready_word(instance).into(),
             reason: ready.map_or("", |c| c.reason()).into(),
             last_reconciled: newest
-                .and_then(|h| object::time(h, "/lastReconciled"))
+                .and_then(|h| fields::time(h, "/lastReconciled"))
                 .or_else(|| ready.and_then(|c| c.changed())),
-            created: object::created(instance),
+            created: fields::created(instance),
             message: ready.map_or("Not initialized", |c| c.message()).into(),
         }
     }
@@ -169,16 +170,16 @@ impl Row for HistoryRow {
 
 /// The history of an instance (or of any Flux object that keeps one), newest first.
 pub fn history(instance: &Value) -> Vec<HistoryRow> {
-    let mut rows: Vec<_> = object::items(instance, "/status/history")
+    let mut rows: Vec<_> = fields::items(instance, "/status/history")
         .iter()
         .map(|entry| HistoryRow {
-            digest: object::text(entry, "/digest").into(),
-            version: object::some_text(entry, "/metadata/flux").map(Into::into),
-            first_reconciled: object::time(entry, "/firstReconciled"),
-            last_reconciled: object::time(entry, "/lastReconciled"),
-            duration: object::text(entry, "/lastReconciledDuration").into(),
-            status: object::text(entry, "/lastReconciledStatus").into(),
-            total: object::number(entry, "/totalReconciliations").unwrap_or_default(),
+            digest: fields::text(entry, "/digest").into(),
+            version: fields::some_text(entry, "/metadata/flux").map(Into::into),
+            first_reconciled: fields::time(entry, "/firstReconciled"),
+            last_reconciled: fields::time(entry, "/lastReconciled"),
+            duration: fields::text(entry, "/lastReconciledDuration").into(),
+            status: fields::text(entry, "/lastReconciledStatus").into(),
+            total: fields::number(entry, "/totalReconciliations").unwrap_or_default(),
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.last_reconciled));

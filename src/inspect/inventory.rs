@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::{Cell, Column, Row};
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::{takeover, well_known};
 use crate::k8s::documentation::is_documentation;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::{ObjectId, diff};
@@ -121,10 +121,10 @@ impl Row for InventoryRow {
 
 /// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
 pub fn entries(object: &Value) -> Vec<ObjectId> {
-    object::items(object, "/status/inventory/entries")
+    fields::items(object, "/status/inventory/entries")
         .iter()
         .filter_map(|entry| {
-            Some(ObjectId::from_inventory_id(object::text(entry, "/id")).ok()?.at(object::text(entry, "/v")))
+            Some(ObjectId::from_inventory_id(fields::text(entry, "/id")).ok()?.at(fields::text(entry, "/v")))
         })
         .collect()
 }
@@ -153,15 +153,15 @@ pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'
 }
 
 fn list_owned(snapshot: &Snapshot, owner: &Value) {
-    let selector = match (object::group(owner), object::namespace(owner)) {
+    let selector = match (fields::group(owner), fields::namespace(owner)) {
         (well_known::GROUP, Some(namespace)) => format!(
             "{}={},{}={namespace}",
             well_known::OWNER_NAME_LABEL,
-            object::name(owner),
+            fields::name(owner),
             well_known::OWNER_NAMESPACE_LABEL
         ),
         (group, Some(namespace)) if !group.is_empty() => {
-            format!("{group}/name={},{group}/namespace={namespace}", object::name(owner))
+            format!("{group}/name={},{group}/namespace={namespace}", fields::name(owner))
         }
         _ => return,
     };

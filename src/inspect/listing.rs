@@ -103,15 +103,22 @@ pub fn short_age(moment: Timestamp, now: Timestamp) -> String {
     let pair = |large: i64, unit: char, small: i64, small_unit: char| {
         if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
     };
-    match () {
-        () if seconds < 120 => format!("{seconds}s"),
-        () if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
-        () if hours < 3 => format!("{minutes}m"),
-        () if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
-        () if hours < 48 => format!("{hours}h"),
-        () if days < 8 => pair(days, 'd', hours % 24, 'h'),
-        () if days < 730 => format!("{days}d"),
-        () => pair(days / 365, 'y', days % 365, 'd'),
+    if seconds < 120 {
+        format!("{seconds}s")
+    } else if minutes < 10 {
+        pair(minutes, 'm', seconds % 60, 's')
+    } else if hours < 3 {
+        format!("{minutes}m")
+    } else if hours < 8 {
+        pair(hours, 'h', minutes % 60, 'm')
+    } else if hours < 48 {
+        format!("{hours}h")
+    } else if days < 8 {
+        pair(days, 'd', hours % 24, 'h')
+    } else if days < 730 {
+        format!("{days}d")
+    } else {
+        pair(days / 365, 'y', days % 365, 'd')
     }
 }
 

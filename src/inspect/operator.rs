@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, LEASE};
 use crate::api::lease::{Holder, LeaseRecord};
 use crate::api::well_known;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 
 /// What the Deployment and the lease of the operator say together.
 #[derive(Clone, Debug, PartialEq)]
-pub enum OperatorState<'a> {
+pub(crate) enum OperatorState<'a> {
     /// It renews its lease; or it has none, and a pod of its Deployment is ready.
     Running,
     /// A run from a terminal is at work right now.
@@ -27,30 +27,30 @@ pub enum OperatorState<'a> {
 }
 
 /// The operator's Deployment: by label anywhere, else by name in the instance's namespace.
-pub fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
+pub(crate) fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let labelled = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
     labelled.into_iter().next().or_else(|| snapshot.get(&DEPLOYMENT, Some(namespace), well_known::OPERATOR_NAME))
 }
 
 /// The lease of the operator that looks at the instances of a namespace.
-pub fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord> {
+pub(crate) fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord> {
     snapshot.get(&LEASE, Some(namespace), well_known::OPERATOR_NAME).map(LeaseRecord::of)
 }
 
 /// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
-pub fn desired_replicas(object: &Value) -> i64 {
-    object::number(object, "/spec/replicas").unwrap_or(1)
+pub(crate) fn desired_replicas(object: &Value) -> i64 {
+    fields::number(object, "/spec/replicas").unwrap_or(1)
 }
 
 /// Whether a pod of the Deployment could be at work.
-pub fn has_ready_pod(deployment: &Value) -> bool {
-    let ready = object::number(deployment, "/status/readyReplicas").unwrap_or_default();
+pub(crate) fn has_ready_pod(deployment: &Value) -> bool {
+    let ready = fields::number(deployment, "/status/readyReplicas").unwrap_or_default();
     desired_replicas(deployment) > 0 && (ready > 0 || kstatus::compute(deployment).is_current())
 }
 
 /// Whether anybody looks after the instances of a namespace, at a moment.
-pub fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
+pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
     let deployment = deployment(snapshot, namespace);
     let lease = lease(snapshot, namespace);
     let expired = match lease {

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::components;
 use super::listing::{Cell, Column, Row};
-use super::object;
 use super::read::snapshot::Snapshot;
 use super::resources::FluxObject;
 use super::trace;
 use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
 use crate::api::well_known::{self, condition::READY};
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 
 /// Counts of one kind.
@@ -129,7 +129,7 @@ pub fn report(snapshot: &Snapshot, namespace: &str, operator_version: &str, plat
     let version = snapshot.server_version();
     let mut cluster = Map::new();
     for (field, pointer) in [("serverVersion", "/gitVersion"), ("platform", "/platform")] {
-        if let Some(text) = version.and_then(|v| object::some_text(v, pointer)) {
+        if let Some(text) = version.and_then(|v| fields::some_text(v, pointer)) {
             cluster.insert(field.into(), text.into());
         }
     }
@@ -143,8 +143,8 @@ pub fn report(snapshot: &Snapshot, namespace: &str, operator_version: &str, plat
     let component = |deployment: &&Value| {
         let health = kstatus::compute(deployment);
         json!({
-            "image": object::text(deployment, "/spec/template/spec/containers/0/image"),
-            "name": object::name(deployment),
+            "image": fields::text(deployment, "/spec/template/spec/containers/0/image"),
+            "name": fields::name(deployment),
             "ready": health.is_current(),
             "status": format!("{} {}", health.status, health.message),
         })
@@ -186,14 +186,14 @@ fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
     distribution.insert("entitlement".into(), entitlement.into());
     match snapshot.get(&CRD, None, FLUX_MARKER) {
         Some(marker) => {
-            let managed_by = object::label(marker, well_known::MANAGED_BY_LABEL).or_else(|| {
-                object::label(marker, &format!("{}/name", kinds::KUSTOMIZE_GROUP)).map(|_| "flux bootstrap")
+            let managed_by = fields::label(marker, well_known::MANAGED_BY_LABEL).or_else(|| {
+                fields::label(marker, &format!("{}/name", kinds::KUSTOMIZE_GROUP)).map(|_| "flux bootstrap")
             });
             if let Some(managed_by) = managed_by {
                 distribution.insert("managedBy".into(), managed_by.into());
             }
             distribution.insert("status".into(), "Installed".into());
-            if let Some(version) = object::label(marker, well_known::VERSION_LABEL) {
+            if let Some(version) = fields::label(marker, well_known::VERSION_LABEL) {
                 distribution.insert("version".into(), version.into());
             }
         }
@@ -209,19 +209,19 @@ fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
 fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
     let instance = kinds::of(well_known::GROUP, "FluxInstance")?.resource_type();
     let instance = snapshot.get(&instance, Some(namespace), well_known::INSTANCE_NAME);
-    let name = instance.and_then(|i| object::some_text(i, "/spec/sync/name")).unwrap_or(namespace);
+    let name = instance.and_then(|i| fields::some_text(i, "/spec/sync/name")).unwrap_or(namespace);
     let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
     let kustomization = snapshot.get(&resource, Some(namespace), name)?;
     let sources = trace::sources(snapshot, kustomization).unwrap_or_default();
     let source = sources.first();
-    let condition = object::condition(kustomization, READY);
+    let condition = fields::condition(kustomization, READY);
     let source_failing = source.is_some_and(|s| s.ready.as_deref() == Some("False"))
         || source
             .and_then(|s| snapshot.get_ref(&s.object))
-            .and_then(|s| object::condition(s, READY))
-            .is_some_and(object::Condition::is_false);
+            .and_then(|s| fields::condition(s, READY))
+            .is_some_and(fields::Condition::is_false);
     let mut status = condition.map_or("not initialized", |c| c.message()).to_owned();
-    if object::is_suspended(kustomization) {
+    if kinds::is_suspended(kustomization) {
         status = format!("Suspended {status}");
     }
     if let Some(source) = source.filter(|_| source_failing) {
@@ -229,7 +229,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
     }
     let mut sync = json!({
         "id": format!("kustomization/{name}"),
-        "path": object::text(kustomization, "/spec/path"),
+        "path": fields::text(kustomization, "/spec/path"),
         "ready": condition.is_some_and(|c| !c.is_false()) && !source_failing,
     });
     if let Some(url) = source.and_then(|s| s.url.as_deref()) {

@@ -10,6 +10,7 @@ use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
+use crate::k8s::fields;
 
 /// The part of a Flux object that rows, counts and reports read; reading a page of objects as this keeps nothing else in
 /// memory.
@@ -145,8 +146,8 @@ impl FluxObject {
     pub fn of(object: &Value) -> Self {
         FluxObject::deserialize(object).unwrap_or_else(|_| FluxObject {
             metadata: Metadata {
-                name: super::object::name(object).into(),
-                namespace: super::object::namespace(object).unwrap_or_default().into(),
+                name: fields::name(object).into(),
+                namespace: fields::namespace(object).unwrap_or_default().into(),
                 ..Metadata::default()
             },
             ..FluxObject::default()

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds;
 use crate::api::well_known::{self, condition::READY};
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 
 /// One object on the way from the traced object to its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -56,7 +56,7 @@ const MAX_STEPS: usize = 16;
 pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
     let mut steps = vec![step("object", object)];
     let mut current = object;
-    let mut managed = kinds::of(object::group(object), object::kind(object)).is_some();
+    let mut managed = kinds::of(fields::group(object), fields::kind(object)).is_some();
     while steps.len() < MAX_STEPS
         && let Some(reference) = manager(current)
         && steps.iter().all(|s| s.object != reference)
@@ -89,29 +89,29 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
 /// What manages an object: by Flux's owner labels, in a fixed order, else by its controlling owner reference.
 fn manager(object: &Value) -> Option<ObjectId> {
     let by_label = |group: &str, kind: &str| {
-        let name = object::label(object, &format!("{group}/name"))?;
-        let namespace = object::label(object, &format!("{group}/namespace"))?;
+        let name = fields::label(object, &format!("{group}/name"))?;
+        let namespace = fields::label(object, &format!("{group}/namespace"))?;
         Some(ObjectId::new(group, kind, Some(namespace), name))
     };
     let resource_set = || {
         let group = "resourceset.fluxcd.controlplane.io";
-        let name = object::label(object, &format!("{group}/name"))?;
-        let namespace = object::label(object, &format!("{group}/namespace"))?;
+        let name = fields::label(object, &format!("{group}/name"))?;
+        let namespace = fields::label(object, &format!("{group}/namespace"))?;
         Some(ObjectId::new(well_known::GROUP, "ResourceSet", Some(namespace), name))
     };
     let owner = || {
-        let owners = object::items(object, "/metadata/ownerReferences");
+        let owners = fields::items(object, "/metadata/ownerReferences");
         let owner = owners
             .iter()
             .find(|o| o.get("controller").and_then(Value::as_bool).unwrap_or(false))
             .or_else(|| owners.first())?;
         let reference = ObjectId::new(
-            object::group(owner),
-            object::kind(owner),
-            object::namespace(object),
-            object::text(owner, "/name"),
+            fields::group(owner),
+            fields::kind(owner),
+            fields::namespace(object),
+            fields::text(owner, "/name"),
         );
-        Some(reference.at(object::version(owner)))
+        Some(reference.at(fields::version(owner)))
     };
     by_label(kinds::KUSTOMIZE_GROUP, "Kustomization")
         .or_else(|| by_label(kinds::HELM_GROUP, "HelmRelease"))
@@ -146,11 +146,11 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
 pub fn source_of(object: &Value) -> Option<ObjectId> {
     let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
         .into_iter()
-        .find_map(|pointer| object.pointer(pointer).filter(|r| object::some_text(r, "/name").is_some()))?;
-    let namespace = object::some_text(reference, "/namespace").or_else(|| object::namespace(object));
-    let kind = object::text(reference, "/kind");
+        .find_map(|pointer| object.pointer(pointer).filter(|r| fields::some_text(r, "/name").is_some()))?;
+    let namespace = fields::some_text(reference, "/namespace").or_else(|| fields::namespace(object));
+    let kind = fields::text(reference, "/kind");
     let group = if kind == "ArtifactGenerator" { kinds::SOURCE_EXTENSIONS_GROUP } else { kinds::SOURCE_GROUP };
-    Some(ObjectId::new(group, kind, namespace, object::text(reference, "/name")))
+    Some(ObjectId::new(group, kind, namespace, fields::text(reference, "/name")))
 }
 
 fn missing(role: &str, reference: ObjectId) -> TraceStep {
@@ -170,17 +170,17 @@ fn missing(role: &str, reference: ObjectId) -> TraceStep {
 }
 
 fn step(role: &str, object: &Value) -> TraceStep {
-    let ready = object::condition(object, READY);
-    let is_flux = kinds::of(object::group(object), object::kind(object)).is_some();
+    let ready = fields::condition(object, READY);
+    let is_flux = kinds::of(fields::group(object), fields::kind(object)).is_some();
     let revision = ["/status/lastAppliedRevision", "/status/artifact/revision", "/status/lastAttemptedRevision"]
         .into_iter()
-        .find_map(|pointer| object::some_text(object, pointer));
-    let url = object::some_text(object, "/spec/url").map(str::to_owned).or_else(|| {
-        let endpoint = object::some_text(object, "/spec/endpoint")?;
-        Some(format!("{endpoint}/{}", object::text(object, "/spec/bucketName")))
+        .find_map(|pointer| fields::some_text(object, pointer));
+    let url = fields::some_text(object, "/spec/url").map(str::to_owned).or_else(|| {
+        let endpoint = fields::some_text(object, "/spec/endpoint")?;
+        Some(format!("{endpoint}/{}", fields::text(object, "/spec/bucketName")))
     });
-    let url = url.or_else(|| match object::kind(object) {
-        "ExternalArtifact" => object::some_text(object, "/status/artifact/url").map(Into::into),
+    let url = url.or_else(|| match fields::kind(object) {
+        "ExternalArtifact" => fields::some_text(object, "/status/artifact/url").map(Into::into),
         _ => None,
     });
     let origin = |key: &str| object.pointer("/status/artifact/metadata")?.get(key)?.as_str().map(Into::into);
@@ -188,9 +188,9 @@ fn step(role: &str, object: &Value) -> TraceStep {
         role: role.into(),
         object: ObjectId::of(object),
         found: true,
-        ready: is_flux.then(|| object::ready_word(object).to_owned()),
+        ready: is_flux.then(|| kinds::ready_word(object).to_owned()),
         revision: revision.map(Into::into),
-        path: object::some_text(object, "/spec/path").map(Into::into),
+        path: fields::some_text(object, "/spec/path").map(Into::into),
         url,
         origin_url: origin("org.opencontainers.image.source"),
         origin_revision: origin("org.opencontainers.image.revision"),

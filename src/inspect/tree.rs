@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::components;
 use super::inventory;
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds;
 use crate::api::well_known;
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -40,7 +40,7 @@ impl TreeNode {
 
     fn of(snapshot: &Snapshot, reference: ObjectId, live: Option<&Value>) -> Self {
         let (status, message) = match live {
-            Some(live) if object::is_suspended(live) => (Some(kstatus::compute(live).status), "suspended".to_owned()),
+            Some(live) if kinds::is_suspended(live) => (Some(kstatus::compute(live).status), "suspended".to_owned()),
             Some(live) => {
                 let (status, message) = health(live);
                 (Some(status), message)
@@ -59,44 +59,15 @@ impl TreeNode {
     pub fn count(&self) -> usize {
         usize::from(self.object.is_some()) + self.children.iter().map(TreeNode::count).sum::<usize>()
     }
-
-    /// The tree as lines, with the status after the name where it is worth a word.
-    pub fn lines(&self) -> Vec<(String, Option<Status>)> {
-        let mut lines = vec![(self.line(), self.status)];
-        self.add_lines("", &mut lines);
-        lines
-    }
-
-    fn line(&self) -> String {
-        let status = match self.status {
-            None | Some(Status::Current) => String::new(),
-            Some(status) => format!("  {status}"),
-        };
-        let message = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
-        let message = if message.is_empty() { String::new() } else { format!(": {message}") };
-        match (status.is_empty(), message.is_empty()) {
-            (true, false) => format!("{}  {}", self.label, message.trim_start_matches(": ")),
-            _ => format!("{}{status}{message}", self.label),
-        }
-    }
-
-    fn add_lines(&self, indent: &str, lines: &mut Vec<(String, Option<Status>)>) {
-        for (index, child) in self.children.iter().enumerate() {
-            let last = index + 1 == self.children.len();
-            let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
-            lines.push((format!("{indent}{branch}{}", child.line()), child.status));
-            child.add_lines(&format!("{indent}{below}"), lines);
-        }
-    }
 }
 
 /// What an object says of itself: a Flux object by the outcome it reports, which is more than that it is tried again.
 fn health(live: &Value) -> (Status, String) {
     let health = kstatus::compute(live);
-    let is_flux = kinds::of(object::group(live), object::kind(live)).is_some();
-    let reported = object::condition(live, well_known::condition::READY).filter(|c| c.is_false());
+    let is_flux = kinds::of(fields::group(live), fields::kind(live)).is_some();
+    let reported = fields::condition(live, well_known::condition::READY).filter(|c| c.is_false());
     match reported {
-        Some(ready) if is_flux && object::is_observed(live) && !matches!(health.status, Status::Terminating) => {
+        Some(ready) if is_flux && fields::is_observed(live) && !matches!(health.status, Status::Terminating) => {
             let waits = ready.reason() == "DependencyNotReady";
             (if waits { Status::InProgress } else { Status::Failed }, ready.message().to_owned())
         }
@@ -176,7 +147,7 @@ fn children(
     options: TreeOptions,
     depth: usize,
 ) -> Vec<TreeNode> {
-    match (object::group(owner), object::kind(owner)) {
+    match (fields::group(owner), fields::kind(owner)) {
         ("apps", "Deployment") if !options.compact => {
             let pods = components::pods(snapshot, owner).into_iter();
             pods.map(|pod| TreeNode::of(snapshot, ObjectId::of(pod), Some(pod))).collect()
@@ -216,24 +187,33 @@ mod tests {
         ])
     }
 
+    /// One line a node: what it is, its status, its message.
+    fn lines(node: &TreeNode, indent: &str) -> Vec<String> {
+        let status = node.status.map(|status| format!(" {status}")).unwrap_or_default();
+        let message = Some(node.message.trim()).filter(|text| !text.is_empty()).map(|text| format!(" {text}"));
+        let line = format!("{indent}{}{status}{}", node.label, message.unwrap_or_default());
+        let below = format!("{indent}  ");
+        [line].into_iter().chain(node.children.iter().flat_map(|child| lines(child, &below))).collect()
+    }
+
     #[test]
     fn an_instance_shows_stages_objects_pods_and_the_sync() {
         let snapshot = dump();
         let instance = snapshot.get(&kinds::find("instance").unwrap().resource_type(), Some("fs"), "flux").unwrap();
         let tree = super::instance(&snapshot, instance, TreeOptions::default());
-        let text: Vec<_> = tree.lines().into_iter().map(|(line, _)| line).collect();
+        let text = lines(&tree, "");
         assert_eq!(
             text,
             [
-                "FluxInstance/fs/flux",
-                "├── definitions and roles (1)",
-                "│   └── Namespace/fs",
-                "├── controllers (1)",
-                "│   └── Deployment/fs/helm-controller  InProgress: Replicas: 0/1",
-                "│       └── Pod/fs/hc-1  InProgress: Pod is in the Pending phase",
-                "└── sync (1)",
-                "    └── Kustomization/fs/fs  suspended",
-                "        └── ConfigMap/apps/web  NotFound",
+                "FluxInstance/fs/flux Current",
+                "  definitions and roles (1)",
+                "    Namespace/fs Current",
+                "  controllers (1)",
+                "    Deployment/fs/helm-controller InProgress Replicas: 0/1",
+                "      Pod/fs/hc-1 InProgress Pod is in the Pending phase",
+                "  sync (1)",
+                "    Kustomization/fs/fs Current suspended",
+                "      ConfigMap/apps/web NotFound",
             ]
         );
         assert_eq!(tree.count(), 6);
@@ -248,9 +228,9 @@ mod tests {
                     {"type": "Reconciling", "status": "True", "reason": "ProgressingWithRetry", "observedGeneration": 1},
                     {"type": "Ready", "status": "False", "reason": reason, "message": "it fails\n", "observedGeneration": 1}]}})
         };
-        let line = |object: &Value| reconciler(&Snapshot::of_dump([]), object, TreeOptions::default()).line();
-        assert_eq!(line(&failing("BuildFailed")), "Kustomization/fs/web  Failed: it fails");
-        assert_eq!(line(&failing("DependencyNotReady")), "Kustomization/fs/web  InProgress: it fails");
+        let tree = |object: &Value| reconciler(&Snapshot::of_dump([]), object, TreeOptions::default());
+        assert_eq!(lines(&tree(&failing("BuildFailed")), ""), ["Kustomization/fs/web Failed it fails"]);
+        assert_eq!(lines(&tree(&failing("DependencyNotReady")), ""), ["Kustomization/fs/web InProgress it fails"]);
     }
 
     #[test]
@@ -258,6 +238,6 @@ mod tests {
         let snapshot = dump();
         let instance = snapshot.get(&kinds::find("instance").unwrap().resource_type(), Some("fs"), "flux").unwrap();
         let tree = super::instance(&snapshot, instance, TreeOptions { compact: true });
-        assert_eq!(tree.lines().len(), 5);
+        assert_eq!(lines(&tree, "").len(), 5);
     }
 }

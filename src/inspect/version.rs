@@ -5,12 +5,12 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::object;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{CRD, DEPLOYMENT};
 use crate::api::well_known;
 use crate::format::image::split_image;
 use crate::format::version_range::{VersionRange, parse_version_lenient};
+use crate::k8s::fields;
 
 /// Versions of everything involved; what is not known is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub struct VersionView {
 
 /// Reads the versions out of a snapshot. `known` are the Flux versions of the distribution.
 pub fn version(snapshot: &Snapshot, instance: Option<&Value>, client: &str, known: &[String]) -> VersionView {
-    let range = instance.and_then(|i| object::some_text(i, "/spec/distribution/version"));
+    let range = instance.and_then(|i| fields::some_text(i, "/spec/distribution/version"));
     let (allowed, blocked) = range.map_or((None, None), |range| newest(range, known));
     VersionView {
         client: client.into(),
@@ -49,7 +49,7 @@ pub fn version(snapshot: &Snapshot, instance: Option<&Value>, client: &str, know
         range: range.map(Into::into),
         newest_allowed: allowed,
         newest_blocked: blocked,
-        kubernetes: snapshot.server_version().and_then(|v| object::some_text(v, "/gitVersion")).map(Into::into),
+        kubernetes: snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion")).map(Into::into),
     }
 }
 
@@ -58,20 +58,20 @@ pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let operators = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
     let operator = operators.first()?;
-    let image = split_image(object::text(operator, "/spec/template/spec/containers/0/image"));
+    let image = split_image(fields::text(operator, "/spec/template/spec/containers/0/image"));
     let tag = image.tag.unwrap_or_default();
-    let version = object::label(operator, well_known::VERSION_LABEL).unwrap_or(tag);
+    let version = fields::label(operator, well_known::VERSION_LABEL).unwrap_or(tag);
     Some(version.to_owned()).filter(|v| !v.is_empty())
 }
 
 /// The Flux version that runs: of the instance, else of the definitions in the cluster.
 pub fn distribution_version(snapshot: &Snapshot, instance: Option<&Value>) -> Option<String> {
-    let applied = instance.and_then(|i| object::some_text(i, "/status/lastAppliedRevision"));
+    let applied = instance.and_then(|i| fields::some_text(i, "/status/lastAppliedRevision"));
     if let Some(applied) = applied {
         return applied.split('@').next().map(Into::into);
     }
     let marker = snapshot.get(&CRD, None, "gitrepositories.source.toolkit.fluxcd.io")?;
-    object::label(marker, well_known::VERSION_LABEL).map(Into::into)
+    fields::label(marker, well_known::VERSION_LABEL).map(Into::into)
 }
 
 /// The newest version a range allows, and the newest it blocks that would be newer than that.

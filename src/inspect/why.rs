@@ -18,13 +18,13 @@ use serde_json::Value;
 pub use cause::{Cause, Evidence, Reason};
 
 use super::next_step::{NextStep, SecretKind};
-use super::object;
 use super::operator::{self, OperatorState};
 use super::{components, inventory};
 use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
@@ -72,15 +72,15 @@ pub fn why(snapshot: &Snapshot, instance: &Value, now: Timestamp) -> Why {
 /// The newest moment a dump speaks of, which is about when it was written.
 pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
     let condition_times = |object: &Value| {
-        object::items(object, "/status/conditions").iter().filter_map(|c| object::time(c, "/lastTransitionTime")).max()
+        fields::items(object, "/status/conditions").iter().filter_map(|c| fields::time(c, "/lastTransitionTime")).max()
     };
     snapshot
         .all()
         .flat_map(|object| {
             [
-                object::time(object, "/spec/renewTime"),
-                object::time(object, "/lastTimestamp"),
-                object::created(object),
+                fields::time(object, "/spec/renewTime"),
+                fields::time(object, "/lastTimestamp"),
+                fields::created(object),
                 condition_times(object),
             ]
         })
@@ -97,7 +97,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn namespace(&self) -> &'a str {
-        object::namespace(self.instance).unwrap_or_default()
+        fields::namespace(self.instance).unwrap_or_default()
     }
 
     fn step(&mut self, object: &Value, ok: Option<bool>, says: impl Into<String>) {
@@ -110,17 +110,17 @@ impl<'a> Walk<'a> {
 
     fn instance(&mut self) -> Option<Cause> {
         let instance = self.instance;
-        let ready = object::condition(instance, condition::READY);
+        let ready = fields::condition(instance, condition::READY);
         let says = ready.map_or_else(
             || "no Ready condition yet".to_owned(),
             |c| format!("Ready is {}, {}: {}", c.status(), c.reason(), c.message()),
         );
-        let is_ready = ready.is_some_and(|c| c.is_true()) && object::is_observed(instance);
-        self.step(instance, Some(is_ready && !object::is_suspended(instance)), says);
+        let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(instance);
+        self.step(instance, Some(is_ready && !kinds::is_suspended(instance)), says);
         if let Some(cause) = self.deletion() {
             return Some(cause);
         }
-        if object::is_suspended(instance) {
+        if kinds::is_suspended(instance) {
             return Some(self.suspended(instance));
         }
         if let Some(cause) = self.operator() {
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
     /// Something is being deleted and something else holds it.
     fn deletion(&mut self) -> Option<Cause> {
         let instance = self.instance;
-        if let Some(requested) = object::time(instance, "/metadata/deletionTimestamp") {
+        if let Some(requested) = fields::time(instance, "/metadata/deletionTimestamp") {
             let finalizers = finalizers(instance);
             let mut cause = Cause::new(
                 Reason::StuckFinalizer,
@@ -179,12 +179,12 @@ impl<'a> Walk<'a> {
             return Some(cause);
         }
         let namespace = self.snapshot.get(&NAMESPACE, None, self.namespace())?;
-        let requested = object::time(namespace, "/metadata/deletionTimestamp")?;
+        let requested = fields::time(namespace, "/metadata/deletionTimestamp")?;
         self.step(namespace, Some(false), "being deleted");
         let remaining =
             ["NamespaceFinalizersRemaining", "NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"]
                 .into_iter()
-                .filter_map(|kind| object::condition(namespace, kind).filter(|c| c.is_true()))
+                .filter_map(|kind| fields::condition(namespace, kind).filter(|c| c.is_true()))
                 .map(|c| c.message())
                 .next();
         let mut cause = Cause::new(Reason::StuckFinalizer, namespace, "the namespace is being deleted").evidence(
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
     fn held_object(&mut self) -> Option<Cause> {
         for (reference, live) in inventory::owned(self.snapshot, self.instance)? {
             let Some(live) = live else { continue };
-            let Some(requested) = object::time(live, "/metadata/deletionTimestamp") else { continue };
+            let Some(requested) = fields::time(live, "/metadata/deletionTimestamp") else { continue };
             let finalizers = finalizers(live);
             if finalizers.is_empty() {
                 continue;
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
     }
 
     fn suspended(&self, object: &Value) -> Cause {
-        let evidence = if object::group(object) == well_known::GROUP {
+        let evidence = if fields::group(object) == well_known::GROUP {
             format!("annotation {} is disabled", well_known::RECONCILE_ANNOTATION)
         } else {
             "spec.suspend is true".to_owned()
@@ -235,12 +235,12 @@ impl<'a> Walk<'a> {
     /// Whether an operator has to be there, and is.
     fn operator(&mut self) -> Option<Cause> {
         let instance = self.instance;
-        let ready = object::condition(instance, condition::READY);
-        let requested = object::annotation(instance, well_known::REQUESTED_AT_ANNOTATION);
-        let handled = object::some_text(instance, "/status/lastHandledReconcileAt");
+        let ready = fields::condition(instance, condition::READY);
+        let requested = fields::annotation(instance, well_known::REQUESTED_AT_ANNOTATION);
+        let handled = fields::some_text(instance, "/status/lastHandledReconcileAt");
         let waiting = if ready.is_none() {
             "nothing has looked at the instance yet"
-        } else if !object::is_observed(instance) {
+        } else if !fields::is_observed(instance) {
             "the spec was changed and nothing has looked at it since"
         } else if requested.is_some() && requested != handled {
             "a reconcile was requested and nothing has answered"
@@ -312,8 +312,8 @@ impl<'a> Walk<'a> {
     /// What the instance itself reports as the end of the road: build, artifact and apply errors.
     fn reported(&mut self) -> Option<Cause> {
         let instance = self.instance;
-        let stalled = object::condition(instance, condition::STALLED).filter(|c| c.is_true());
-        let failed = object::condition(instance, condition::READY).filter(|c| c.is_false());
+        let stalled = fields::condition(instance, condition::STALLED).filter(|c| c.is_true());
+        let failed = fields::condition(instance, condition::READY).filter(|c| c.is_false());
         let reported = stalled.or(failed)?;
         let text = reported.message();
         let (why, summary) = match reported.reason() {
@@ -330,7 +330,7 @@ impl<'a> Walk<'a> {
             Reason::BadVersionRange => cause
                 .evidence(
                     "spec",
-                    format!("distribution.version: {}", object::text(instance, "/spec/distribution/version")),
+                    format!("distribution.version: {}", fields::text(instance, "/spec/distribution/version")),
                     None,
                 )
                 .next(NextStep::ListVersions)
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
                 cause.next(NextStep::ExportInstance(ObjectId::of(instance))).next(NextStep::BuildExportedInstance)
             }
             Reason::SecretMissing => {
-                let secret = object::some_text(instance, "/spec/distribution/artifactPullSecret").unwrap_or("NAME");
+                let secret = fields::some_text(instance, "/spec/distribution/artifactPullSecret").unwrap_or("NAME");
                 cause.next(NextStep::CreateSecret {
                     namespace: self.namespace().into(),
                     name: secret.into(),
@@ -380,7 +380,7 @@ impl<'a> Walk<'a> {
                         .evidence(
                             "metadata",
                             format!("finalizers: {}", finalizers(live)),
-                            object::time(live, "/metadata/deletionTimestamp"),
+                            fields::time(live, "/metadata/deletionTimestamp"),
                         )
                         .next(self.reconcile()),
                     );
@@ -414,7 +414,7 @@ impl<'a> Walk<'a> {
     /// The instance is not ready and nothing below it says why.
     fn unexplained(&self) -> Cause {
         let instance = self.instance;
-        let ready = object::condition(instance, condition::READY);
+        let ready = fields::condition(instance, condition::READY);
         match ready.filter(|c| c.is_false()) {
             Some(failed) => Cause::new(Reason::ReconciliationFailed, instance, "the last reconciliation failed")
                 .evidence("condition", failed.message(), failed.changed())
@@ -432,7 +432,7 @@ impl<'a> Walk<'a> {
 }
 
 fn finalizers(object: &Value) -> String {
-    let finalizers = object::items(object, "/metadata/finalizers").iter().filter_map(Value::as_str);
+    let finalizers = fields::items(object, "/metadata/finalizers").iter().filter_map(Value::as_str);
     finalizers.collect::<Vec<_>>().join(", ")
 }
 
@@ -442,7 +442,7 @@ fn one_line(text: &str) -> String {
 
 /// What shows more of what refused an object of an instance.
 fn next_for_refusal(reason: Reason, text: &str, instance: &Value) -> NextStep {
-    let namespace = object::namespace(instance);
+    let namespace = fields::namespace(instance);
     match reason {
         Reason::QuotaExceeded => {
             let quota = message::after(text, "exceeded quota: ").unwrap_or_default();

@@ -1,11 +1,11 @@
 //! Explains the fields of a kind from the schema in its custom resource definition, without a cluster.
 //!
-//! Pure: a definition in, a [`FieldView`] out, which prints as text or is serialised whole.
-
-use std::fmt::Write;
+//! Pure: a definition in, a [`FieldView`] out, which is serialised or drawn.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use super::fields;
 
 /// One field of a kind, or the kind itself, with the fields below it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,7 +73,7 @@ pub enum ExplainError {
 /// # Errors
 /// [`ExplainError`].
 pub fn explain(crd: &Value, version: Option<&str>, path: &[&str]) -> Result<FieldView, ExplainError> {
-    let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string();
+    let text = |pointer: &str| fields::text(crd, pointer).to_owned();
     let (kind, group) = (text("/spec/names/kind"), text("/spec/group"));
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array).ok_or(ExplainError::NoSchema)?;
     let name_of = |version: &Value| version.get("name").and_then(Value::as_str).unwrap_or_default().to_string();
@@ -176,84 +176,6 @@ fn rules(schema: &Value) -> Vec<String> {
     rules.filter_map(|rule| rule.get("message").or(rule.get("rule"))?.as_str().map(String::from)).collect()
 }
 
-impl FieldView {
-    /// Prints the explanation for a person, wrapped at `width` columns; with `recursive` all fields below as a tree.
-    pub fn text(&self, width: usize, recursive: bool) -> String {
-        let field = &self.field;
-        let mut text = format!("KIND:     {}\nVERSION:  {}\n", self.kind, self.api_version);
-        if !self.path.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "FIELD:    {} <{}>{}", self.path, field.type_name, required_mark(field));
-        }
-        if !field.description.is_empty() {
-            let _ = write!(text, "\n{}", wrap(&field.description, "", width));
-        }
-        for fact in facts(field) {
-            text.push_str(&wrap(&fact, "", width));
-        }
-        if !field.fields.is_empty() {
-            text.push_str("\nFIELDS:\n");
-            if recursive {
-                tree(&mut text, &field.fields, 2);
-            } else {
-                field.fields.iter().for_each(|field| entry(&mut text, field, width));
-            }
-        }
-        text
-    }
-}
-
-fn required_mark(field: &Field) -> &'static str {
-    if field.required { " -required-" } else { "" }
-}
-
-fn entry(text: &mut String, field: &Field, width: usize) {
-    let _ = writeln!(text, "  {} <{}>{}", field.name, field.type_name, required_mark(field));
-    if !field.description.is_empty() {
-        text.push_str(&wrap(&field.description, "      ", width));
-    }
-    for fact in facts(field) {
-        text.push_str(&wrap(&fact, "      ", width));
-    }
-}
-
-fn tree(text: &mut String, fields: &[Field], indent: usize) {
-    for field in fields {
-        let _ = writeln!(text, "{:indent$}{} <{}>{}", "", field.name, field.type_name, required_mark(field));
-        tree(text, &field.fields, indent + 2);
-    }
-}
-
-fn facts(field: &Field) -> Vec<String> {
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut facts = Vec::new();
-    if !field.values.is_empty() {
-        facts.push(format!("One of: {}", field.values.iter().map(shown).collect::<Vec<_>>().join(", ")));
-    }
-    facts.extend(field.default.as_ref().map(|default| format!("Default: {}", shown(default))));
-    facts.extend(field.constraints.iter().map(|constraint| format!("Constraint: {constraint}")));
-    facts.extend(field.rules.iter().map(|rule| format!("Rule: {rule}")));
-    facts
-}
-
-/// Breaks a text between words so that lines fit, each behind `indent`.
-fn wrap(text: &str, indent: &str, width: usize) -> String {
-    let mut wrapped = String::new();
-    let mut line = indent.to_string();
-    for word in text.split_whitespace() {
-        let is_first = line.len() == indent.len();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
-            wrapped.push_str(&line);
-            wrapped.push('\n');
-            line = indent.to_string();
-        } else if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    wrapped + &line + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,23 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_explained_with_what_is_allowed() {
-        let view = instance("spec.cluster.size").unwrap();
-        let text = view.text(80, false);
-        assert!(text.starts_with("KIND:     FluxInstance\nVERSION:  fluxcd.controlplane.io/v1\nFIELD:    spec.cluster.size <string>\n\nHow much"), "{text}");
-        assert!(text.contains("\nOne of: small, medium, large\n"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    }
-
-    #[test]
-    fn fields_below_come_required_first_with_defaults_and_rules() {
+    fn fields_below_come_required_first() {
         let view = instance("spec.sync").unwrap();
         let names: Vec<&str> = view.field.fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["kind", "path", "ref", "url", "interval", "name", "provider", "pullSecret"]);
-        let text = view.text(80, false);
-        assert!(text.contains("  url <string> -required-\n"), "{text}");
-        assert!(text.contains("      Default: 1m\n"), "{text}");
-        assert!(text.contains("\nRule: sync.provider 'github' works with GitRepository only\n"), "{text}");
     }
 
     #[test]
@@ -293,13 +202,6 @@ mod tests {
         let components = instance("spec.components").unwrap().field;
         assert_eq!((components.type_name.as_str(), components.values.len()), ("[]string", 7));
         assert_eq!(instance("spec.sharding.shards").unwrap().field.constraints, ["items at least 1"]);
-    }
-
-    #[test]
-    fn the_whole_kind_is_explained_as_a_tree() {
-        let text = instance("").unwrap().text(80, true);
-        assert!(text.contains("\n  spec <object>\n    distribution <object> -required-\n"), "{text}");
-        assert!(text.contains("\n          labelSelector <string>\n"), "{text}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::fields::{condition, group, kind, number, text};
+
 /// What kstatus says of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 pub enum Status {
@@ -83,14 +85,13 @@ pub fn compute(object: &Value) -> Health {
             kind(object)
         ));
     }
-    if let Some(condition) = condition(object, "Stalled").filter(|c| c.is("True")) {
+    if let Some(condition) = condition(object, "Stalled").filter(|c| c.is_true()) {
         return Health::failed(condition.message());
     }
-    if let Some(condition) = condition(object, "Reconciling").filter(|c| c.is("True")) {
+    if let Some(condition) = condition(object, "Reconciling").filter(|c| c.is_true()) {
         return Health::progressing(condition.message());
     }
-    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
-    match (group, kind(object)) {
+    match (group(object), kind(object)) {
         ("apps", "Deployment") => deployment(object),
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => daemon_set(object),
@@ -107,8 +108,8 @@ pub fn compute(object: &Value) -> Health {
 
 fn by_ready_condition(object: &Value) -> Health {
     match condition(object, "Ready") {
-        Some(ready) if ready.is("True") => Health::current("Resource is Ready"),
-        Some(ready) if ready.is("False") => Health::progressing(ready.message()),
+        Some(ready) if ready.is_true() => Health::current("Resource is Ready"),
+        Some(ready) if ready.is_false() => Health::progressing(ready.message()),
         Some(ready) => Health::progressing(ready.message()),
         None => Health::current("Resource is current"),
     }
@@ -142,10 +143,10 @@ fn deployment(object: &Value) -> Health {
     }
     // Without a deadline the controller never says that the new set is available.
     let has_deadline = object.pointer("/spec/progressDeadlineSeconds").is_some();
-    if has_deadline && !progressing.is_some_and(|c| c.is("True") && c.reason() == "NewReplicaSetAvailable") {
+    if has_deadline && !progressing.is_some_and(|c| c.is_true() && c.reason() == "NewReplicaSetAvailable") {
         return Health::progressing("ReplicaSet not Available");
     }
-    if !condition(object, "Available").is_some_and(|c| c.is("True")) {
+    if !condition(object, "Available").is_some_and(|c| c.is_true()) {
         return Health::progressing("Deployment not Available");
     }
     Health::current(format!("Deployment is available. Replicas: {}", status("replicas")))
@@ -204,7 +205,7 @@ fn daemon_set(object: &Value) -> Health {
 
 fn replica_set(object: &Value) -> Health {
     let desired = number(object, "/spec/replicas").unwrap_or(1);
-    if let Some(failure) = condition(object, "ReplicaFailure").filter(|c| c.is("True")) {
+    if let Some(failure) = condition(object, "ReplicaFailure").filter(|c| c.is_true()) {
         return Health::progressing(failure.message());
     }
     for (field, word) in
@@ -223,10 +224,10 @@ fn replica_set(object: &Value) -> Health {
 }
 
 fn job(object: &Value) -> Health {
-    if condition(object, "Failed").is_some_and(|c| c.is("True")) {
+    if condition(object, "Failed").is_some_and(|c| c.is_true()) {
         return Health::failed("Job failed");
     }
-    if condition(object, "Complete").is_some_and(|c| c.is("True")) {
+    if condition(object, "Complete").is_some_and(|c| c.is_true()) {
         return Health::current("Job completed");
     }
     if text(object, "/status/startTime").is_empty() {
@@ -244,14 +245,14 @@ fn pod(object: &Value) -> Health {
     match text(object, "/status/phase") {
         "Succeeded" => Health::current("Pod has completed successfully"),
         "Failed" => Health::failed("Pod has completed, but not successfully"),
-        "Running" if condition(object, "Ready").is_some_and(|c| c.is("True")) => Health::current("Pod is Ready"),
+        "Running" if condition(object, "Ready").is_some_and(|c| c.is_true()) => Health::current("Pod is Ready"),
         "Running" if restarting => Health::failed("Containers in CrashLoop state"),
         "Running" => Health::progressing("Pod is running but is not Ready"),
         "Pending" => match condition(object, "PodScheduled") {
-            Some(scheduled) if scheduled.is("False") && scheduled.reason() == "Unschedulable" => {
+            Some(scheduled) if scheduled.is_false() && scheduled.reason() == "Unschedulable" => {
                 Health::failed("Pod could not be scheduled")
             }
-            Some(scheduled) if scheduled.is("False") => Health::progressing("Pod has not been scheduled"),
+            Some(scheduled) if scheduled.is_false() => Health::progressing("Pod has not been scheduled"),
             _ => Health::progressing("Pod is in the Pending phase"),
         },
         "" => Health::progressing("Pod phase not available"),
@@ -274,48 +275,16 @@ fn service(object: &Value) -> Health {
 }
 
 fn definition(object: &Value) -> Health {
-    if let Some(names) = condition(object, "NamesAccepted").filter(|c| c.is("False")) {
+    if let Some(names) = condition(object, "NamesAccepted").filter(|c| c.is_false()) {
         return Health::failed(names.message());
     }
     match condition(object, "Established") {
-        Some(established) if established.is("True") => Health::current("CRD is established"),
-        Some(established) if established.is("False") && established.reason() != "Installing" => {
+        Some(established) if established.is_true() => Health::current("CRD is established"),
+        Some(established) if established.is_false() && established.reason() != "Installing" => {
             Health::failed(established.message())
         }
         _ => Health::progressing("Install in progress"),
     }
-}
-
-#[derive(Clone, Copy)]
-struct Condition<'a>(&'a Value);
-
-impl Condition<'_> {
-    fn is(self, status: &str) -> bool {
-        text(self.0, "/status") == status
-    }
-    fn reason(&self) -> &str {
-        text(self.0, "/reason")
-    }
-    fn message(&self) -> String {
-        text(self.0, "/message").trim().to_owned()
-    }
-}
-
-fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
-    conditions.iter().find(|c| text(c, "/type") == kind).map(Condition)
-}
-
-fn kind(object: &Value) -> &str {
-    text(object, "/kind")
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer).and_then(Value::as_i64)
 }
 
 #[cfg(test)]

@@ -8,19 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::diff::Segment;
+use super::fields::{items, text};
 
 /// Returns the entries of `metadata.managedFields`; none when the object carries none.
-pub fn entries(object: &Value) -> &[Value] {
-    object.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns a text member of one managed-fields entry, empty when absent.
-pub fn text<'a>(entry: &'a Value, member: &str) -> &'a str {
-    entry.get(member).and_then(Value::as_str).unwrap_or_default()
+pub(crate) fn entries(object: &Value) -> &[Value] {
+    items(object, "/metadata/managedFields")
 }
 
 /// Returns every field that is in either set.
-pub fn union(left: &Value, right: &Value) -> Value {
+pub(crate) fn union(left: &Value, right: &Value) -> Value {
     let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
         return if left.is_object() { left.clone() } else { right.clone() };
     };
@@ -51,16 +47,16 @@ pub struct FieldOwner {
 ///
 /// A manager that owns an ancestor as one piece (an atomic list or map) owns the field. Several owners: the one that
 /// wrote last, because that one is the news.
-pub fn owner(object: &Value, path: &[Segment], except: &str) -> Option<FieldOwner> {
+pub(crate) fn owner(object: &Value, path: &[Segment], except: &str) -> Option<FieldOwner> {
     entries(object)
         .iter()
-        .filter(|entry| !(text(entry, "manager") == except && text(entry, "operation") == "Apply"))
+        .filter(|entry| !(text(entry, "/manager") == except && text(entry, "/operation") == "Apply"))
         .filter(|entry| entry.get("fieldsV1").is_some_and(|set| covers(set, object, path)))
-        .max_by(|left, right| text(left, "time").cmp(text(right, "time")))
+        .max_by(|left, right| text(left, "/time").cmp(text(right, "/time")))
         .map(|entry| FieldOwner {
-            manager: text(entry, "manager").to_owned(),
-            operation: text(entry, "operation").to_owned(),
-            time: text(entry, "time").to_owned(),
+            manager: text(entry, "/manager").to_owned(),
+            operation: text(entry, "/operation").to_owned(),
+            time: text(entry, "/time").to_owned(),
         })
 }
 
@@ -83,7 +79,7 @@ fn covers(set: &Value, value: &Value, path: &[Segment]) -> bool {
 }
 
 /// Reports whether a member name of a set (`k:{…}` or `v:…`) names this list item.
-pub fn names_item(name: &str, item: &Value) -> bool {
+pub(crate) fn names_item(name: &str, item: &Value) -> bool {
     if let Some(keys) = name.strip_prefix("k:") {
         serde_json::from_str::<Map<String, Value>>(keys)
             .is_ok_and(|keys| keys.iter().all(|(key, value)| item.get(key) == Some(value)))

@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
+use super::fields::text;
+
 /// Reasons of a waiting container that are ordinary steps of a start.
 const ORDINARY: &[&str] = &["ContainerCreating", "PodInitializing"];
 
 /// Returns what keeps a Deployment's pods from running, or `None` when nothing is known.
-pub fn trouble<'a>(deployment: &Value, pods: impl IntoIterator<Item = &'a Value>) -> Option<String> {
+pub(crate) fn trouble<'a>(deployment: &Value, pods: impl IntoIterator<Item = &'a Value>) -> Option<String> {
     let ours = pods
         .into_iter()
         .filter(|pod| is_selected(deployment, pod) && pod.pointer("/metadata/deletionTimestamp").is_none());
@@ -14,10 +16,6 @@ pub fn trouble<'a>(deployment: &Value, pods: impl IntoIterator<Item = &'a Value>
     let mut ours: Vec<&Value> = ours.collect();
     ours.sort_by_key(|pod| std::cmp::Reverse(text(pod, "/metadata/creationTimestamp")));
     ours.into_iter().find_map(pod_trouble).or_else(|| replica_failure(deployment))
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Reports whether a Deployment's `matchLabels` select a pod; Flux's Deployments use nothing else.

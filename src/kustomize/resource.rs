@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::k8s::fields::text;
+pub(crate) use crate::k8s::fields::{kind, name};
 use crate::k8s::{ObjectId, split_api_version};
 
 /// Kinds of Kubernetes' own API groups that live outside namespaces; every other kind is taken as namespaced, as kustomize
@@ -161,24 +163,11 @@ pub(crate) fn effective_namespace<'a>(group: &str, kind: &str, namespace: &'a st
 
 /// `(group, version)` of an object's `apiVersion`; the core group is empty.
 pub(crate) fn group_version(object: &Value) -> (&str, &str) {
-    let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    split_api_version(api_version)
-}
-
-pub(crate) fn kind(object: &Value) -> &str {
-    object.get("kind").and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn name(object: &Value) -> &str {
-    metadata_text(object, "name")
+    split_api_version(text(object, "/apiVersion"))
 }
 
 pub(crate) fn namespace(object: &Value) -> &str {
-    metadata_text(object, "namespace")
-}
-
-fn metadata_text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+    text(object, "/metadata/namespace")
 }
 
 /// The mapping below a mapping, made (or made a mapping) if need be. `None` only when the value itself is no mapping.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::Cluster;
 use crate::cluster::requests::{CallError, Selector};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields, storage_version};
 
 /// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
 #[derive(Clone, Debug, Default)]
@@ -160,21 +160,12 @@ impl LiveObjects {
     /// Returns the version under which a custom resource is stored now, by its definition; the id's own one for any other
     /// kind. An inventory may name a version that an upgrade has dropped since.
     pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
-        let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let version = self
             .definitions()
             .find(|crd| {
-                text(crd, "/spec/group").as_deref() == Some(&id.group)
-                    && text(crd, "/spec/names/kind").as_deref() == Some(&id.kind)
+                fields::text(crd, "/spec/group") == id.group && fields::text(crd, "/spec/names/kind") == id.kind
             })
             .and_then(storage_version);
         ObjectId { version: version.unwrap_or_else(|| id.version.clone()), ..id.clone() }
     }
-}
-
-/// Returns the storage version of a custom resource definition.
-pub fn storage_version(definition: &Value) -> Option<String> {
-    let versions = definition.pointer("/spec/versions")?.as_array()?;
-    let stored = versions.iter().find(|version| version.get("storage") == Some(&Value::Bool(true)))?;
-    stored.get("name")?.as_str().map(str::to_owned)
 }

@@ -9,7 +9,7 @@ use crate::format::go_duration;
 use crate::k8s::kstatus::Status;
 
 /// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
-pub fn rounded(duration: Duration) -> String {
+pub(crate) fn rounded(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let unit: u128 = if nanos < 1_000_000_000 { 1_000_000 } else { 1_000_000_000 };
     let rounded = (nanos + unit / 2) / unit * unit;
@@ -18,17 +18,17 @@ pub fn rounded(duration: Duration) -> String {
 }
 
 /// Returns a duration in full precision, as the history stores it.
-pub fn go_text(duration: Duration) -> String {
+pub(crate) fn go_text(duration: Duration) -> String {
     go_duration::format(SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX))
 }
 
 /// Returns the message of a successful run.
-pub fn finished(duration: Duration) -> String {
+pub(crate) fn finished(duration: Duration) -> String {
     format!("Reconciliation finished in {}", rounded(duration))
 }
 
 /// Returns the text of the event that lists what a run changed: applied objects first, pruned ones after them.
-pub fn applied(version: &str, first_install: bool, changes: &[(String, Action)]) -> String {
+pub(crate) fn applied(version: &str, first_install: bool, changes: &[(String, Action)]) -> String {
     let verb = if first_install { "installed" } else { "updated" };
     let mut text = format!("Flux {version} {verb}");
     for (object, action) in changes.iter().filter(|(_, action)| *action != Action::Unchanged) {
@@ -38,7 +38,7 @@ pub fn applied(version: &str, first_install: bool, changes: &[(String, Action)])
 }
 
 /// Returns the text of the event that announces a revision.
-pub fn attempted(revision: &str, previous: Option<&str>) -> String {
+pub(crate) fn attempted(revision: &str, previous: Option<&str>) -> String {
     match previous.filter(|previous| !previous.is_empty()) {
         None => format!("Installing revision {revision}"),
         Some(_) => format!("Upgrading to revision {revision}"),
@@ -46,7 +46,7 @@ pub fn attempted(revision: &str, previous: Option<&str>) -> String {
 }
 
 /// Returns the text of the event about an old version.
-pub fn outdated(version: &str, latest: &str) -> String {
+pub(crate) fn outdated(version: &str, latest: &str) -> String {
     format!("Flux {version} is outdated, the latest stable version is {latest}")
 }
 
@@ -68,7 +68,7 @@ impl Unhealthy {
 }
 
 /// Returns the text of a failed health check: the objects sorted, then a line for each that says why.
-pub fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
+pub(crate) fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
     let mut sorted = objects.to_vec();
     sorted.sort();
     let list: Vec<String> = sorted.iter().map(|one| format!("{} status: '{}'", one.object, one.health)).collect();

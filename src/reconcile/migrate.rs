@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 
-use super::live_objects::{LiveObjects, storage_version};
+use super::live_objects::LiveObjects;
 use super::progress::{Progress, Update};
-use crate::api::kinds::ResourceType;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::requests::{CallError, Selector};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, ResourceType, storage_version};
 
 /// How often a write that lost a race is made again.
 const RACES: usize = 6;
@@ -24,7 +23,7 @@ const ROUNDS: usize = 4;
 
 /// Why the objects of a definition are not all stored anew; its old versions stay on record then.
 #[derive(Debug, thiserror::Error)]
-pub enum MigrateError {
+pub(crate) enum MigrateError {
     /// Not "no objects": an API server that has not heard of a new version answers so.
     #[error("version {0} is not served, though its definition says so")]
     NotServed(String),
@@ -36,7 +35,7 @@ pub enum MigrateError {
 
 /// What became of a migration.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// Names of the definitions whose objects are all stored anew.
     pub migrated: Vec<String>,
     pub errors: Vec<(String, MigrateError)>,
@@ -44,7 +43,7 @@ pub struct Report {
 
 /// Returns Flux's definitions whose objects have to be stored anew: all of them when `forced`, else those that are stored
 /// in more than the present storage version.
-pub fn due(live_objects: &LiveObjects, forced: bool) -> Vec<Value> {
+pub(crate) fn due(live_objects: &LiveObjects, forced: bool) -> Vec<Value> {
     let of_flux = |crd: &&Value| {
         crd.pointer("/metadata/labels")
             .is_some_and(|labels| labels.get(PART_OF_LABEL).is_some_and(|part| part == "flux"))
@@ -63,7 +62,12 @@ fn is_migrated(definition: &Value) -> bool {
 }
 
 /// Migrates definitions, one after the other.
-pub async fn definitions(cluster: &Cluster, due: &[Value], concurrency: usize, progress: &dyn Progress) -> Report {
+pub(crate) async fn definitions(
+    cluster: &Cluster,
+    due: &[Value],
+    concurrency: usize,
+    progress: &dyn Progress,
+) -> Report {
     let mut report = Report::default();
     for definition in due {
         let name = ObjectId::of(definition).name;
@@ -81,15 +85,8 @@ async fn migrate(
     concurrency: usize,
     progress: &dyn Progress,
 ) -> Result<(), MigrateError> {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(version) = storage_version(definition) else { return Ok(()) };
-    let resource = ResourceType {
-        group: text("/spec/group").into(),
-        version: version.clone().into(),
-        kind: text("/spec/names/kind").into(),
-        plural: text("/spec/names/plural").into(),
-        namespaced: text("/spec/scope") == "Namespaced",
-    };
+    let resource = ResourceType::of_definition(definition, version.clone());
     let name = ObjectId::of(definition).name;
     let api_version = resource.api_version();
     let mut rewritten: BTreeSet<String> = BTreeSet::new();

@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 
 use crate::api::takeover;
-use crate::k8s::{Quantity, is_quantity_field, managed_fields};
+use crate::k8s::{Quantity, fields, is_quantity_field, managed_fields};
 
 /// Reports whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
@@ -18,14 +18,14 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
         return false;
     }
     let Some(entry) = takeover::own_entry(live) else { return false };
-    if desired.get("apiVersion").and_then(Value::as_str) != Some(managed_fields::text(entry, "apiVersion"))
+    if desired.get("apiVersion").and_then(Value::as_str) != Some(fields::text(entry, "/apiVersion"))
         || live.get("apiVersion") != desired.get("apiVersion")
         || live.get("kind") != desired.get("kind")
     {
         return false;
     }
     let Some(set) = entry.get("fieldsV1").and_then(Value::as_object) else { return false };
-    let api_version = managed_fields::text(entry, "apiVersion");
+    let api_version = fields::text(entry, "/apiVersion");
     let proof = Proof { custom: is_custom(api_version) };
     let (Some(mut desired), Some(live)) = (desired.as_object().cloned(), live.as_object()) else { return false };
     // What names the object is in no set; `status` is never ours.

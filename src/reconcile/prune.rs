@@ -20,11 +20,10 @@ use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
 use super::plan::{self, PlannedPrune, Step};
 use super::progress::{Action, Stage, Update};
-use crate::api::kinds::ResourceType;
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::requests::{CallError, Propagation, Selector};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How many custom resources a plan names.
 const NAMED: usize = 5;
@@ -319,20 +318,11 @@ pub(super) fn definitions_of<'a>(
 
 /// Returns how objects of a definition are reached: in a served version, the stored one if it is.
 fn resource_of(definition: &Value) -> ResourceType {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let versions =
-        definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let is = |version: &&Value, member: &str| version.get(member) == Some(&Value::Bool(true));
-    let version = versions.iter().find(|version| is(version, "served") && is(version, "storage"));
-    let version = version.or_else(|| versions.iter().find(|version| is(version, "served")));
-    let version = version.and_then(|version| version.get("name")?.as_str()).unwrap_or_default();
-    ResourceType {
-        group: text("/spec/group").into(),
-        version: version.to_owned().into(),
-        kind: text("/spec/names/kind").into(),
-        plural: text("/spec/names/plural").into(),
-        namespaced: text("/spec/scope") == "Namespaced",
-    }
+    let mut served = fields::items(definition, "/spec/versions").iter().filter(|version| is(version, "served"));
+    let version = served.clone().find(|version| is(version, "storage")).or_else(|| served.next());
+    let name = version.map(|version| fields::text(version, "/name")).unwrap_or_default();
+    ResourceType::of_definition(definition, name.to_owned())
 }
 
 /// Returns all objects of a definition.

@@ -39,7 +39,7 @@ pub enum Absent {
 
 /// Something that moved while waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum WaitEvent {
     /// The object does not exist yet.
     Missing,
     /// The object exists, and this has not happened yet.
@@ -76,7 +76,7 @@ impl fmt::Display for EventView {
 
 /// The last things seen when a wait gave up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Last {
+pub struct LastSeen {
     /// What was still missing.
     pub pending: Option<String>,
     pub condition: Option<ConditionView>,
@@ -89,7 +89,7 @@ pub struct Last {
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
     #[error("timed out")]
-    TimedOut(Box<Last>),
+    TimedOut(Box<LastSeen>),
     #[error("{reason}: {message}")]
     Failed { reason: String, message: String },
     #[error("reconciliation is disabled")]
@@ -112,16 +112,20 @@ impl Wait {
     /// # Errors
     /// Every variant of [`WaitError`]; refusals of the API server (401, 403, 404) end the wait at once, anything else
     /// it says is tried again until the deadline.
-    pub async fn until_ready(&self, request: Option<&str>, mut report: impl FnMut(Sign)) -> Result<String, WaitError> {
+    pub async fn until_ready(
+        &self,
+        request: Option<&str>,
+        mut report: impl FnMut(WaitEvent),
+    ) -> Result<String, WaitError> {
         let mut uid = self.uid.clone();
         let mut pending: Option<Pending> = None;
-        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(Sign)| {
+        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else {
                 return match (&uid, self.absent) {
                     (Some(_), _) => Some(Err(WaitError::Deleted)),
                     (None, Absent::Ends) => Some(Err(WaitError::Missing)),
                     (None, Absent::Awaited) => {
-                        report(Sign::Missing);
+                        report(WaitEvent::Missing);
                         None
                     }
                 };
@@ -139,7 +143,7 @@ impl Wait {
                 Readiness::Deleting => Some(Err(WaitError::Deleting)),
                 Readiness::Pending(now) => {
                     if pending.as_ref() != Some(&now) {
-                        report(Sign::Pending(now.clone()));
+                        report(WaitEvent::Pending(now.clone()));
                         pending = Some(now);
                     }
                     None
@@ -153,8 +157,8 @@ impl Wait {
     ///
     /// # Errors
     /// [`WaitError::Deleted`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
-    pub async fn observe(&self, mut report: impl FnMut(Sign)) -> Result<(), WaitError> {
-        let judge = |object: Option<&DynamicObject>, _: &mut dyn FnMut(Sign)| match object {
+    pub async fn observe(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
+        let judge = |object: Option<&DynamicObject>, _: &mut dyn FnMut(WaitEvent)| match object {
             None => Some(Err(WaitError::Deleted)),
             Some(_) => None,
         };
@@ -165,16 +169,16 @@ impl Wait {
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
-    pub async fn until_gone(&self, mut report: impl FnMut(Sign)) -> Result<(), WaitError> {
+    pub async fn until_gone(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
         let mut finalizers: Option<Vec<String>> = None;
-        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(Sign)| {
+        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else { return Some(Ok(())) };
             if self.uid.is_some() && object.metadata.uid != self.uid {
                 return Some(Ok(()));
             }
             let now = object.metadata.finalizers.clone().unwrap_or_default();
             if finalizers.as_ref() != Some(&now) {
-                report(Sign::Finalizers(now.clone()));
+                report(WaitEvent::Finalizers(now.clone()));
                 finalizers = Some(now);
             }
             None
@@ -184,8 +188,8 @@ impl Wait {
 
     async fn watch<T>(
         &self,
-        mut judge: impl FnMut(Option<&DynamicObject>, &mut dyn FnMut(Sign)) -> Option<Result<T, WaitError>>,
-        report: &mut dyn FnMut(Sign),
+        mut judge: impl FnMut(Option<&DynamicObject>, &mut dyn FnMut(WaitEvent)) -> Option<Result<T, WaitError>>,
+        report: &mut dyn FnMut(WaitEvent),
     ) -> Result<T, WaitError> {
         let follow = |resource: &ResourceType, options| {
             Follower::new(&self.cluster, resource.clone(), Some(&self.namespace), options, None)
@@ -201,7 +205,7 @@ impl Wait {
             stream::unfold(events, |mut events| async move { Some((Seen::Event(events.next().await), events)) });
         let both = stream::select(objects, events);
         pin_mut!(both);
-        let mut last = Last::default();
+        let mut last = LastSeen::default();
         loop {
             // Neither of the two ends.
             let Ok(Some(next)) = timeout_at(self.deadline, both.next()).await else {
@@ -215,12 +219,12 @@ impl Wait {
                             Err(error) => return Err(WaitError::Watch(Box::new(self.unreadable(&error)))),
                         };
                         last.trouble = None;
-                        let mut note = |sign: Sign| {
+                        let mut note = |sign: WaitEvent| {
                             last.pending = Some(match &sign {
-                                Sign::Missing => "it does not exist".to_owned(),
-                                Sign::Finalizers(list) => format!("its finalizers: {}", list.join(", ")),
-                                Sign::Pending(pending) => pending.to_string(),
-                                Sign::Condition(_) | Sign::Event(_) | Sign::Retrying(_) => return,
+                                WaitEvent::Missing => "it does not exist".to_owned(),
+                                WaitEvent::Finalizers(list) => format!("its finalizers: {}", list.join(", ")),
+                                WaitEvent::Pending(pending) => pending.to_string(),
+                                WaitEvent::Condition(_) | WaitEvent::Event(_) | WaitEvent::Retrying(_) => return,
                             });
                             report(sign);
                         };
@@ -229,7 +233,7 @@ impl Wait {
                         if let Some(now) =
                             condition.as_ref().filter(|_| condition != last.condition && verdict.is_none())
                         {
-                            report(Sign::Condition(now.clone()));
+                            report(WaitEvent::Condition(now.clone()));
                         }
                         last.condition = condition;
                         if let Some(verdict) = verdict {
@@ -240,14 +244,14 @@ impl Wait {
                     Err(error) => {
                         let text = error.reason.to_string();
                         if last.trouble.as_ref() != Some(&text) {
-                            report(Sign::Retrying(text.clone()));
+                            report(WaitEvent::Retrying(text.clone()));
                         }
                         last.trouble = Some(text);
                     }
                 },
                 Seen::Event(RecordedEvent { view, new }) => {
                     if new {
-                        report(Sign::Event(view.clone()));
+                        report(WaitEvent::Event(view.clone()));
                     }
                     last.event = Some(view);
                 }
@@ -422,8 +426,10 @@ mod tests {
         let mut signs = vec![];
         let message = wait(client, Absent::Ends).until_ready(Some("t2"), |s| signs.push(s)).await.unwrap();
         assert_eq!(message, "m");
-        let conditions: Vec<String> =
-            signs.iter().filter_map(|s| if let Sign::Condition(c) = s { Some(c.to_string()) } else { None }).collect();
+        let conditions: Vec<String> = signs
+            .iter()
+            .filter_map(|s| if let WaitEvent::Condition(c) = s { Some(c.to_string()) } else { None })
+            .collect();
         assert_eq!(conditions, ["Ready=True R: m", "Ready=Unknown R: m"]);
     }
 
@@ -443,7 +449,7 @@ mod tests {
         let later = client(vec![list(&[]), watched("ADDED", repository("", "True"))]);
         let mut signs = vec![];
         let message = wait(later, Absent::Awaited).until_ready(None, |s| signs.push(s)).await.unwrap();
-        assert_eq!((message.as_str(), signs), ("m", vec![Sign::Missing]));
+        assert_eq!((message.as_str(), signs), ("m", vec![WaitEvent::Missing]));
     }
 
     #[tokio::test(start_paused = true)]
@@ -457,7 +463,7 @@ mod tests {
         let mut signs = vec![];
         let error = wait(client, Absent::Ends).observe(|s| signs.push(s)).await.unwrap_err();
         assert!(matches!(error, WaitError::Deleted));
-        assert_eq!(signs.iter().filter(|s| matches!(s, Sign::Condition(_))).count(), 3, "{signs:?}");
+        assert_eq!(signs.iter().filter(|s| matches!(s, WaitEvent::Condition(_))).count(), 3, "{signs:?}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -487,7 +493,7 @@ mod tests {
         let busy = client(vec![refusal(503, "ServiceUnavailable"), list(&[repository("", "True")])]);
         let mut signs = vec![];
         wait(busy, Absent::Ends).until_ready(None, |s| signs.push(s)).await.unwrap();
-        assert!(matches!(signs.as_slice(), [Sign::Retrying(_)]), "{signs:?}");
+        assert!(matches!(signs.as_slice(), [WaitEvent::Retrying(_)]), "{signs:?}");
     }
 
     #[test]

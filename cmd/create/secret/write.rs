@@ -14,7 +14,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{Described, DryRun, SecretArgs, secret_error};
-use crate::shell::cluster::{self, cli_error};
+use crate::common::connect::{cli_error, connect, context_namespace};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Where a Secret goes when neither flag nor context says.
@@ -43,10 +43,10 @@ pub(super) async fn write(
         content,
     };
     if args.export || args.dry_run == DryRun::Client {
-        secret.namespace = namespace.or_else(|| cluster::context_namespace(shell)).unwrap_or(DEFAULT_NAMESPACE.into());
+        secret.namespace = namespace.or_else(|| context_namespace(shell)).unwrap_or(DEFAULT_NAMESPACE.into());
         return if args.export { export(shell, &secret) } else { announce(shell, &secret) };
     }
-    let cluster = cluster::connect(shell).await?;
+    let cluster = connect(shell).await?;
     secret.namespace = namespace.or_else(|| cluster.namespace.clone()).unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
     let writing = Writing { shell, cluster: &cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
     let in_place = async {

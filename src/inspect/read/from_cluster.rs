@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::snapshot;
 use super::snapshot::{Answer, Need, Snapshot};
-use crate::api::kinds::{self, ResourceType, SECRET};
+use crate::api::kinds::{self, SECRET};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
+use crate::k8s::ResourceType;
 
 /// Requests in flight at once; the API server's own fairness is the bound beyond that.
 pub(super) const CONCURRENCY: usize = 8;

@@ -10,8 +10,8 @@ use super::snapshot;
 use super::snapshot::{OutdatedManifest, Snapshot};
 use crate::api::kinds;
 use crate::format::yaml;
-use crate::inspect::object;
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 
 /// No dump is read beyond this, all its files together; a cluster of tens of thousands of objects stays below it.
 const MAX_BYTES: u64 = 1 << 30;
@@ -181,10 +181,10 @@ fn outdated(document: &Value, pointer: &str, found: &mut impl FnMut(String, Outd
         }
         return;
     }
-    let version = object::version(document);
-    let is_old = kinds::of(object::group(document), object::kind(document))
+    let version = fields::version(document);
+    let is_old = kinds::of(fields::group(document), fields::kind(document))
         .is_some_and(|kind| kind.versions.first() != Some(&version));
-    if is_old && !object::name(document).is_empty() {
+    if is_old && !fields::name(document).is_empty() {
         let object = ObjectId::of(document);
         let manifest = OutdatedManifest { origin: String::new(), line: None, object, version: version.to_owned() };
         found(format!("{pointer}/apiVersion"), manifest);
@@ -256,7 +256,7 @@ fn add_document(snapshot: &mut Snapshot, mut document: Value) -> bool {
             }
             true
         }
-        _ if !kind.is_empty() && !object::name(&document).is_empty() => {
+        _ if !kind.is_empty() && !fields::name(&document).is_empty() => {
             snapshot::trim(&mut document);
             snapshot.insert(document);
             true

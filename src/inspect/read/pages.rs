@@ -14,10 +14,11 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, versions};
-use crate::api::kinds::{FluxKind, ResourceType};
+use crate::api::kinds::FluxKind;
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
-use crate::inspect::object;
 use crate::inspect::resources::FluxObject;
+use crate::k8s::ResourceType;
+use crate::k8s::fields;
 
 /// Objects per request. Flux's own controllers ask for a kind as a whole at every start.
 const PAGE: u32 = 5_000;
@@ -74,7 +75,7 @@ impl Listable for Value {
         object
     }
     fn key(&self) -> Key {
-        Key::new(object::namespace(self).unwrap_or_default(), object::name(self))
+        Key::new(fields::namespace(self).unwrap_or_default(), fields::name(self))
     }
 }
 
@@ -387,7 +388,7 @@ mod tests {
         let mut all = vec![];
         let kinds = [kinds::find("ocirepo").unwrap()];
         let outcome = read(cluster, &kinds, &Scope::default(), |_, objects: Vec<Value>| {
-            all.extend(objects.iter().map(|object| object::name(object).to_owned()));
+            all.extend(objects.iter().map(|object| fields::name(object).to_owned()));
             Ok(())
         })
         .await;

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::api::kinds::ResourceType;
-use crate::inspect::object;
 use crate::k8s::ObjectId;
+use crate::k8s::ResourceType;
+use crate::k8s::fields;
 use crate::k8s::label_selector::LabelSelector;
 
 /// One thing a view would like to know.
@@ -380,7 +380,7 @@ impl Snapshot {
 /// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),
 /// and the values of Secrets, whose mere existence is of interest.
 pub fn trim(object: &mut Value) {
-    if object::kind(object) == "Secret" && object::group(object).is_empty() {
+    if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         for field in ["data", "stringData"] {
             for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
                 *value = Value::Null;
@@ -395,7 +395,7 @@ pub fn trim(object: &mut Value) {
 
 /// The names nearest to a mistyped one, and where an object of exactly that name is.
 pub fn elsewhere<'a>(objects: impl IntoIterator<Item = &'a Value>, name: &str) -> Vec<&'a str> {
-    objects.into_iter().filter(|o| object::name(o) == name).filter_map(object::namespace).collect()
+    objects.into_iter().filter(|o| fields::name(o) == name).filter_map(fields::namespace).collect()
 }
 
 #[cfg(test)]

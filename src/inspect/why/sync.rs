@@ -5,14 +5,14 @@ use serde_json::Value;
 use super::{Cause, NextStep, Reason, SecretKind, Walk, message};
 use crate::api::kinds::{self, SECRET};
 use crate::api::well_known::condition::READY;
-use crate::inspect::object;
 use crate::inspect::trace;
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 
 impl<'a> Walk<'a> {
     pub(super) fn sync(&mut self) -> Option<Cause> {
         let spec = self.instance.pointer("/spec/sync").filter(|s| s.is_object())?;
-        let name = object::some_text(spec, "/name").unwrap_or(self.namespace());
+        let name = fields::some_text(spec, "/name").unwrap_or(self.namespace());
         let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
         let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;
         let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference));
@@ -23,24 +23,24 @@ impl<'a> Walk<'a> {
     }
 
     fn source(&mut self, source: &'a Value) -> Option<Cause> {
-        if object::is_suspended(source) {
+        if kinds::is_suspended(source) {
             self.step(source, Some(false), "suspended");
             return Some(self.suspended(source));
         }
-        let ready = object::condition(source, READY);
+        let ready = fields::condition(source, READY);
         let failed = ready.filter(|c| c.is_false());
         let ok = ready.map(|_| failed.is_none());
         self.step(source, ok, ready.map_or("no Ready condition yet", |c| c.message()));
-        let namespace = object::namespace(source).unwrap_or_default();
-        let url = object::some_text(source, "/spec/url")
-            .or_else(|| object::some_text(source, "/spec/endpoint"))
+        let namespace = fields::namespace(source).unwrap_or_default();
+        let url = fields::some_text(source, "/spec/url")
+            .or_else(|| fields::some_text(source, "/spec/endpoint"))
             .unwrap_or_default();
-        let secret = object::some_text(source, "/spec/secretRef/name");
+        let secret = fields::some_text(source, "/spec/secretRef/name");
         let missing = secret
             .filter(|_| failed.is_some() || ready.is_none())
             .filter(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
         let again = NextStep::Reconcile { object: ObjectId::of(source), in_process: false, force: false };
-        let kind = object::kind(source);
+        let kind = fields::kind(source);
         let Some(failed) = failed else {
             // Nothing was tried yet, and it is known already what will be missing.
             let missing = missing.filter(|_| ready.is_none())?;
@@ -85,11 +85,11 @@ impl<'a> Walk<'a> {
     }
 
     fn kustomization(&mut self, kustomization: &'a Value) -> Option<Cause> {
-        if object::is_suspended(kustomization) {
+        if kinds::is_suspended(kustomization) {
             self.step(kustomization, Some(false), "suspended");
             return Some(self.suspended(kustomization));
         }
-        let ready = object::condition(kustomization, READY);
+        let ready = fields::condition(kustomization, READY);
         let failed = ready.filter(|c| c.is_false());
         let ok = ready.map(|_| failed.is_none());
         self.step(kustomization, ok, ready.map_or("no Ready condition yet", |c| c.message()));
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
         Some(
             Cause::new(reason, kustomization, summary)
                 .evidence("condition", text, failed.changed())
-                .evidence("spec", format!("path: {}", object::text(kustomization, "/spec/path")), None)
+                .evidence("spec", format!("path: {}", fields::text(kustomization, "/spec/path")), None)
                 .next(NextStep::ShowTree(ObjectId::of(kustomization)))
                 .next(self.list_events(kustomization)),
         )

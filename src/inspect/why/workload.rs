@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message};
 use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
-use crate::inspect::object;
 use crate::inspect::operator::desired_replicas;
 use crate::inspect::{components, events};
 use crate::k8s::ObjectId;
+use crate::k8s::fields;
 use crate::k8s::kstatus;
 
 /// Waiting reasons of a container whose image cannot be had.
@@ -62,22 +62,22 @@ impl<'a> Walk<'a> {
 
     /// Pods that were never created: the Deployment, its replica sets or their events say who refused them.
     fn refused_pods(&mut self, deployment: &'a Value) -> Option<Cause> {
-        let condition = object::condition(deployment, "ReplicaFailure").filter(|c| c.is_true());
+        let condition = fields::condition(deployment, "ReplicaFailure").filter(|c| c.is_true());
         let (text, at, from) = match condition {
             Some(condition) => (condition.message().to_owned(), condition.changed(), "condition"),
             None => {
                 let events = self.events();
-                let sets = self.snapshot.list(&REPLICA_SET, object::namespace(deployment));
+                let sets = self.snapshot.list(&REPLICA_SET, fields::namespace(deployment));
                 let owned = sets.into_iter().filter(|set| {
-                    object::items(set, "/metadata/ownerReferences")
+                    fields::items(set, "/metadata/ownerReferences")
                         .iter()
-                        .any(|owner| object::text(owner, "/uid") == object::text(deployment, "/metadata/uid"))
+                        .any(|owner| fields::text(owner, "/uid") == fields::text(deployment, "/metadata/uid"))
                         && desired_replicas(set) > 0
                 });
                 let event = owned
                     .filter_map(|set| events::newest_warning(&events, &ObjectId::of(set), &["FailedCreate"]))
                     .max_by_key(|event| events::last_seen(event))?;
-                (object::text(event, "/message").to_owned(), events::last_seen(event), "event")
+                (fields::text(event, "/message").to_owned(), events::last_seen(event), "event")
             }
         };
         let (reason, summary) = message::refusal(&text).unwrap_or((Reason::ObjectFailed, "its pods cannot be created"));
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
                 .evidence(
                     "metadata",
                     format!("finalizers: {}", finalizers(pod)),
-                    object::time(pod, "/metadata/deletionTimestamp"),
+                    fields::time(pod, "/metadata/deletionTimestamp"),
                 )
                 .next(NextStep::ShowFinalizers(ObjectId::of(pod))),
             );
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
             return Some(claim);
         }
         if let Some(scheduled) =
-            object::condition(pod, "PodScheduled").filter(|c| c.is_false() && c.reason() == "Unschedulable")
+            fields::condition(pod, "PodScheduled").filter(|c| c.is_false() && c.reason() == "Unschedulable")
         {
             return Some(
                 Cause::new(Reason::Unschedulable, pod, "no node can take the pod")
@@ -116,9 +116,9 @@ impl<'a> Walk<'a> {
                     .next(NextStep::ListNodes),
             );
         }
-        let statuses = object::items(pod, "/status/initContainerStatuses")
+        let statuses = fields::items(pod, "/status/initContainerStatuses")
             .iter()
-            .chain(object::items(pod, "/status/containerStatuses"));
+            .chain(fields::items(pod, "/status/containerStatuses"));
         for status in statuses {
             if let Some(cause) = self.container(pod, deployment, status) {
                 return Some(cause);
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         let events = self.events();
         let volumes = ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"];
         if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &volumes) {
-            let text = object::text(event, "/message");
+            let text = fields::text(event, "/message");
             let secret = text.contains("not found").then(|| message::after(text, "secret ")).flatten();
             let (reason, summary) = match secret {
                 Some(secret) => {
@@ -144,18 +144,18 @@ impl<'a> Walk<'a> {
         let probe = events::newest_warning(&events, &ObjectId::of(pod), &["Unhealthy"])?;
         Some(
             Cause::new(Reason::ProbeFailing, pod, "a probe of the container fails")
-                .evidence("event", object::text(probe, "/message"), events::last_seen(probe))
+                .evidence("event", fields::text(probe, "/message"), events::last_seen(probe))
                 .next(NextStep::ShowLog { pod: ObjectId::of(pod), container: None }),
         )
     }
 
     fn container(&mut self, pod: &'a Value, deployment: &'a Value, status: &'a Value) -> Option<Cause> {
-        let waiting = object::text(status, "/state/waiting/reason");
+        let waiting = fields::text(status, "/state/waiting/reason");
         if PULL_REASONS.contains(&waiting) {
             return Some(self.pull_failure(pod, status));
         }
         if CONFIG_REASONS.contains(&waiting) {
-            let text = object::text(status, "/state/waiting/message");
+            let text = fields::text(status, "/state/waiting/message");
             return Some(
                 Cause::new(Reason::ContainerConfigError, pod, format!("the container cannot be started ({waiting})"))
                     .evidence("status", text, None)
@@ -165,41 +165,41 @@ impl<'a> Walk<'a> {
         let terminated = ["/lastState/terminated", "/state/terminated"]
             .into_iter()
             .filter_map(|pointer| status.pointer(pointer))
-            .find(|t| object::text(t, "/reason") != "Completed");
+            .find(|t| fields::text(t, "/reason") != "Completed");
         let crashing = waiting == "CrashLoopBackOff"
-            || (terminated.is_some() && object::number(status, "/restartCount").unwrap_or(0) > 0);
+            || (terminated.is_some() && fields::number(status, "/restartCount").unwrap_or(0) > 0);
         if !crashing {
             return None;
         }
-        let name = object::text(status, "/name");
-        let restarts = object::number(status, "/restartCount").unwrap_or(0);
+        let name = fields::text(status, "/name");
+        let restarts = fields::number(status, "/restartCount").unwrap_or(0);
         let ended = terminated.unwrap_or(&Value::Null);
-        let (reason, summary) = if object::text(ended, "/reason") == "OOMKilled" {
+        let (reason, summary) = if fields::text(ended, "/reason") == "OOMKilled" {
             (Reason::OutOfMemory, format!("the container {name} uses more memory than its limit and is killed"))
         } else {
             (Reason::CrashLoop, format!("the container {name} keeps ending (restarted {restarts} times)"))
         };
-        let exit = object::number(ended, "/exitCode").map(|code| {
-            let reason = object::some_text(ended, "/reason").unwrap_or("Error");
+        let exit = fields::number(ended, "/exitCode").map(|code| {
+            let reason = fields::some_text(ended, "/reason").unwrap_or("Error");
             format!("last run ended with exit code {code} ({reason})")
         });
         let mut cause = Cause::new(reason, pod, summary);
         if let Some(exit) = exit {
-            cause = cause.evidence("status", exit, object::time(ended, "/finishedAt"));
+            cause = cause.evidence("status", exit, fields::time(ended, "/finishedAt"));
         }
-        cause = cause.evidence("status", object::text(ended, "/message"), None);
+        cause = cause.evidence("status", fields::text(ended, "/message"), None);
         if let Some(line) = self.last_log_line(pod, name) {
             cause = cause.evidence("last log line", line, None);
         }
         let events = self.events();
         if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &["BackOff", "OOMKilling"]) {
-            cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
+            cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
         }
         if reason == Reason::OutOfMemory {
-            let limit = object::items(deployment, "/spec/template/spec/containers")
+            let limit = fields::items(deployment, "/spec/template/spec/containers")
                 .iter()
-                .find(|c| object::text(c, "/name") == name)
-                .map(|c| object::text(c, "/resources/limits/memory"))
+                .find(|c| fields::text(c, "/name") == name)
+                .map(|c| fields::text(c, "/resources/limits/memory"))
                 .filter(|limit| !limit.is_empty());
             if let Some(limit) = limit {
                 cause = cause.evidence("spec", format!("memory limit: {limit}"), None);
@@ -210,32 +210,32 @@ impl<'a> Walk<'a> {
 
     /// The last line that says something, of the run that ended or else of the one that goes on.
     fn last_log_line(&self, pod: &Value, container: &str) -> Option<String> {
-        let namespace = object::namespace(pod)?;
-        let previous = self.snapshot.log(namespace, object::name(pod), container, true);
+        let namespace = fields::namespace(pod)?;
+        let previous = self.snapshot.log(namespace, fields::name(pod), container, true);
         let lines = match previous {
             Some(lines) if !lines.is_empty() => lines,
-            _ => self.snapshot.log(namespace, object::name(pod), container, false)?,
+            _ => self.snapshot.log(namespace, fields::name(pod), container, false)?,
         };
         lines.iter().rev().find(|line| !line.trim().is_empty()).cloned()
     }
 
     fn pull_failure(&mut self, pod: &'a Value, status: &'a Value) -> Cause {
-        let image = object::some_text(status, "/image").unwrap_or_else(|| {
-            let name = object::text(status, "/name");
-            let containers = object::items(pod, "/spec/containers");
-            containers.iter().find(|c| object::text(c, "/name") == name).map_or("", |c| object::text(c, "/image"))
+        let image = fields::some_text(status, "/image").unwrap_or_else(|| {
+            let name = fields::text(status, "/name");
+            let containers = fields::items(pod, "/spec/containers");
+            containers.iter().find(|c| fields::text(c, "/name") == name).map_or("", |c| fields::text(c, "/image"))
         });
-        let waiting = object::text(status, "/state/waiting/message");
+        let waiting = fields::text(status, "/state/waiting/message");
         let events = self.events();
         let event = events::newest_warning(
             &events,
             &ObjectId::of(pod),
             &["Failed", "FailedToRetrieveImagePullSecret", "InspectFailed", "ErrImageNeverPull"],
         );
-        let event_text = event.map_or("", |e| object::text(e, "/message"));
+        let event_text = event.map_or("", |e| fields::text(e, "/message"));
         let namespace = self.namespace();
         let named: Vec<_> =
-            object::items(pod, "/spec/imagePullSecrets").iter().filter_map(|s| object::some_text(s, "/name")).collect();
+            fields::items(pod, "/spec/imagePullSecrets").iter().filter_map(|s| fields::some_text(s, "/name")).collect();
         let missing = named
             .iter()
             .copied()
@@ -281,12 +281,12 @@ impl<'a> Walk<'a> {
     /// A claim of the pod that is not bound.
     fn claims(&mut self, pod: &'a Value) -> Option<Cause> {
         // A pod that was placed has its volumes.
-        if object::condition(pod, "PodScheduled").is_some_and(|c| c.is_true()) {
+        if fields::condition(pod, "PodScheduled").is_some_and(|c| c.is_true()) {
             return None;
         }
-        for volume in object::items(pod, "/spec/volumes") {
-            let Some(name) = object::some_text(volume, "/persistentVolumeClaim/claimName") else { continue };
-            match self.snapshot.get(&PVC, object::namespace(pod), name) {
+        for volume in fields::items(pod, "/spec/volumes") {
+            let Some(name) = fields::some_text(volume, "/persistentVolumeClaim/claimName") else { continue };
+            match self.snapshot.get(&PVC, fields::namespace(pod), name) {
                 Some(claim) if !kstatus::compute(claim).is_current() => return Some(self.pending_claim(claim)),
                 Some(_) => {}
                 None if self.snapshot.knows(&PVC) && !self.snapshot.is_loading() => {
@@ -294,7 +294,7 @@ impl<'a> Walk<'a> {
                         Cause::new(Reason::ClaimPending, pod, format!("the claim {name} of the pod does not exist"))
                             .evidence(
                                 "condition",
-                                object::condition(pod, "PodScheduled").map_or("", |c| c.message()),
+                                fields::condition(pod, "PodScheduled").map_or("", |c| c.message()),
                                 None,
                             )
                             .next(self.reconcile()),
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
     pub(super) fn pending_claim(&mut self, claim: &'a Value) -> Cause {
         let health = kstatus::compute(claim);
         self.step(claim, Some(false), health.message.clone());
-        let class = object::some_text(claim, "/spec/storageClassName").unwrap_or("the default class");
+        let class = fields::some_text(claim, "/spec/storageClassName").unwrap_or("the default class");
         let mut cause =
             Cause::new(Reason::ClaimPending, claim, format!("the volume claim is not bound (storage class: {class})"))
                 .evidence("status", health.message, None);
@@ -320,12 +320,12 @@ impl<'a> Walk<'a> {
             events
                 .iter()
                 .copied()
-                .filter(|e| object::text(e, "/involvedObject/kind") == "PersistentVolumeClaim")
-                .filter(|e| object::text(e, "/involvedObject/name") == reference.name)
+                .filter(|e| fields::text(e, "/involvedObject/kind") == "PersistentVolumeClaim")
+                .filter(|e| fields::text(e, "/involvedObject/name") == reference.name)
                 .max_by_key(|e| events::last_seen(e))
         });
         if let Some(event) = event {
-            cause = cause.evidence("event", object::text(event, "/message"), events::last_seen(event));
+            cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
         }
         cause.next(NextStep::Describe(reference)).next(NextStep::ListStorageClasses)
     }

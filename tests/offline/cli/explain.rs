@@ -67,7 +67,7 @@ fn what_does_not_exist_is_refused_with_a_suggestion() {
         .exits(2)
         .stderr_has("error: spec has no field sycn\n")
         .stderr_has("hint: did you mean sync?");
-    run(&["explain", "instnce.spec"]).exits(2).stderr_has("hint: did you mean instance?");
+    run(&["explain", "instnce.spec"]).exits(2).stderr_has("hint: did you mean `instance`?");
     run(&["explain", "instance", "--api-version", "v2"])
         .exits(2)
         .stderr_has("FluxInstance has no version v2: there is v1");

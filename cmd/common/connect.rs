@@ -11,7 +11,7 @@ use flux_operator::cluster::{
 
 use crate::render::hints;
 
-use super::{CliError, Exit, GlobalArgs, Shell, environment};
+use crate::shell::{CliError, Exit, GlobalArgs, Shell, environment};
 
 /// Prepares access to the cluster the flags, the environment and the kubeconfig name. Nothing is dialled yet.
 pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {

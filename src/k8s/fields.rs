@@ -1,10 +1,7 @@
-//! Reading single facts out of an object without knowing its type.
+//! Single facts read out of an object without knowing its type.
 
 use jiff::Timestamp;
 use serde_json::Value;
-
-pub use crate::api::kinds::is_suspended;
-use crate::api::well_known;
 
 /// The text at a JSON pointer, or empty.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -102,7 +99,7 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
 /// Whether the object's `status.conditions` speak of the generation that is stored.
 pub fn is_observed(object: &Value) -> bool {
     let generation = number(object, "/metadata/generation");
-    let observed = condition(object, well_known::condition::READY)
+    let observed = condition(object, "Ready")
         .and_then(Condition::observed_generation)
         .or_else(|| number(object, "/status/observedGeneration"));
     match (generation, observed) {
@@ -112,31 +109,10 @@ pub fn is_observed(object: &Value) -> bool {
     }
 }
 
-/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others.
-pub fn ready_word(object: &Value) -> &str {
-    if is_suspended(object) {
-        return "Suspended";
-    }
-    condition(object, well_known::condition::READY).map_or("Unknown", |c| c.status())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn suspension_wins_over_the_condition_and_no_condition_is_unknown() {
-        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-        assert_eq!(ready_word(&ready), "True");
-        assert_eq!(ready_word(&json!({})), "Unknown");
-        let disabled = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "Disabled"}},
-            "status": ready["status"]});
-        assert_eq!(ready_word(&disabled), "Suspended");
-        let suspended =
-            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "spec": {"suspend": true}});
-        assert_eq!(ready_word(&suspended), "Suspended");
-    }
 
     #[test]
     fn a_status_of_another_generation_is_not_observed() {
