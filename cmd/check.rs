@@ -3,6 +3,7 @@
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
 use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::registries::SourceArgs;
 use crate::render::next_step::sentence;
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured};
@@ -11,10 +12,14 @@ use crate::shell::{CliError, Exit, Shell};
 /// Check the cluster and the installation
 ///
 /// Ends with 0 when no check failed (warnings are allowed) and with 1 otherwise.
+/// With --distribution also: can the instance be built from it?
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Before an installation: API versions and rights\n  \
     flux-operator check --pre\n\n  \
+    # Will the next artifact do?\n  \
+    flux-operator check \\\n    \
+    --distribution oci://registry.example.com/flux:next\n\n  \
     # Everything\n  \
     flux-operator check\n\n  \
     # One line for a chat\n  \
@@ -30,14 +35,22 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
-        let now = source.now();
-        let options = CheckOptions { pre: args.pre, namespace: &namespace, client: env!("CARGO_PKG_VERSION"), now };
+        let distribution = args.source.open_named(shell).await?;
+        let options = CheckOptions {
+            pre: args.pre,
+            namespace: &namespace,
+            client: env!("CARGO_PKG_VERSION"),
+            now: source.now(),
+            distribution: distribution.as_ref(),
+        };
         let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
         let report = report.map_steps(|step| sentence(&step));
         let text = match structured(&report, &args.view.output)? {

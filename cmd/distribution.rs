@@ -1,23 +1,29 @@
 //! `distribution`: what this program knows about Flux, without a cluster.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use flux_operator::api::{Component, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Row, listing};
-use flux_operator::oci::{Reference, ReferenceError, Repository};
+use flux_operator::oci::{ByteCounter, Copied, Copier, Layout, Place, ReferenceError, Registries, Repository};
 
-use crate::common::registries::SourceArgs;
+use crate::common::registries::{SourceArgs, registry_error};
 use crate::shell::output::{self, Filter, Format, OutputArgs};
+use crate::shell::progress::{Progress, State};
 use crate::shell::{CliError, Exit, Shell, environment};
 
 mod check_mirror;
 mod export;
 mod images;
 mod mirror;
+mod pack;
 mod pull;
 mod push;
+mod verify;
 mod versions;
 
 /// Show, export and mirror the Flux versions that can be installed
@@ -31,6 +37,8 @@ pub enum Command {
     Push(push::Args),
     Mirror(mirror::Args),
     CheckMirror(check_mirror::Args),
+    Pack(pack::Args),
+    Verify(verify::Args),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
@@ -42,6 +50,8 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
         Command::Push(args) => push::run(args, shell),
         Command::Mirror(args) => mirror::run(args, shell),
         Command::CheckMirror(args) => check_mirror::run(args, shell),
+        Command::Pack(args) => pack::run(args, shell),
+        Command::Verify(args) => verify::run(args, shell),
     }
 }
 
@@ -64,27 +74,123 @@ struct ImageArgs {
     source: SourceArgs,
 }
 
-/// One image on its way to a mirror.
+/// Images that are copied at once, and blobs of all of them together.
+const IMAGES_AT_ONCE: usize = 4;
+const BLOBS_AT_ONCE: usize = 8;
+
+/// One image on its way from one place to another.
 struct MirrorImage {
     component: String,
-    from: Repository,
-    to: Repository,
+    from: Place,
+    /// What it is asked for by: its digest, where the distribution knows it, else its tag or name.
+    name: String,
+    to: Place,
+    /// What it is called there.
     tag: String,
-    /// None where the distribution knows none: the tag's is taken.
-    digest: Option<String>,
+    /// The same for people.
+    target: String,
 }
 
 impl MirrorImage {
-    /// What it is asked for by.
-    fn name(&self) -> &str {
-        self.digest.as_deref().unwrap_or(&self.tag)
+    /// From where the list says, to a repository below `destination`.
+    fn to_mirror(image: &ImageReference, from: &Sources, destination: &str) -> Result<Self, CliError> {
+        let component = image.component.to_string();
+        let repository = Repository::below(destination, &component).map_err(unnameable)?;
+        let (place, tag) = match from {
+            Sources::Registries(registries) => {
+                let repository = image.repository.parse().map_err(unnameable)?;
+                (Place::Repository(registries.clone(), repository), image.tag.clone())
+            }
+            Sources::Packed(layout, _) => {
+                (Place::Layout(layout.clone()), format!("{}:{}", image.repository, image.tag))
+            }
+        };
+        Ok(MirrorImage {
+            component,
+            from: place,
+            name: image.digest.clone().unwrap_or(tag),
+            target: format!("{repository}:{}", image.tag),
+            to: Place::Repository(from.registries().clone(), repository),
+            tag: image.tag.clone(),
+        })
     }
 
-    fn target_reference(&self) -> Result<Reference, CliError> {
-        let separator = if self.digest.is_some() { '@' } else { ':' };
-        let text = format!("{}{separator}{}", self.to, self.name());
-        text.parse().map_err(|error: ReferenceError| CliError::failed("cannot name an image").caused_by(&error))
+    /// From where the list says, into a layout.
+    fn to_layout(image: &ImageReference, registries: &Registries, layout: &Layout) -> Result<Self, CliError> {
+        let repository = image.repository.parse().map_err(unnameable)?;
+        let name = format!("{}:{}", image.repository, image.tag);
+        Ok(MirrorImage {
+            component: image.component.to_string(),
+            from: Place::Repository(registries.clone(), repository),
+            name: image.digest.clone().unwrap_or_else(|| image.tag.clone()),
+            to: Place::Layout(layout.clone()),
+            target: name.clone(),
+            tag: name,
+        })
     }
+
+    /// Copies it, with a line of progress.
+    async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<Copied, CliError> {
+        let lines = || progress.lock().unwrap_or_else(PoisonError::into_inner);
+        lines().set(&self.component, State::Waiting, "copying");
+        // Worth its requests only where somebody looks.
+        let is_live = lines().is_live();
+        let total = match is_live {
+            true => copier.bytes_to_copy(&self.from, &self.name, &self.to).await.unwrap_or_default(),
+            false => 0,
+        };
+        let (sent, shown, key) = (AtomicU64::new(0), progress.clone(), self.component.clone());
+        let counter: ByteCounter = Arc::new(move |bytes| {
+            let before = sent.fetch_add(bytes, Ordering::Relaxed);
+            // Not for every piece: they are small.
+            if is_live && before >> 18 != (before + bytes) >> 18 {
+                let text = bar(before + bytes, total);
+                shown.lock().unwrap_or_else(PoisonError::into_inner).redraw(&key, &text);
+            }
+        });
+        match copier.copy(&self.from, &self.name, &self.to, Some(&self.tag), Some(&counter)).await {
+            Ok(copied) => {
+                let text = if copied.was_complete {
+                    "was there".to_owned()
+                } else {
+                    format!("copied, {:.1} MiB sent", copied.bytes as f64 / f64::from(1 << 20))
+                };
+                lines().set(&self.component, State::Done, &text);
+                Ok(copied)
+            }
+            Err(error) => {
+                lines().set(&self.component, State::Failed, &error.reason.to_string());
+                Err(registry_error(&error).hint("run it again: what was copied stays"))
+            }
+        }
+    }
+}
+
+/// `━━━━━━━━──────────── 12 of 30 MiB`; what is mounted or was there is not sent, so the end may come early.
+fn bar(sent: u64, total: u64) -> String {
+    const WIDTH: u64 = 20;
+    let total = total.max(sent);
+    let full = usize::try_from((sent * WIDTH).checked_div(total).unwrap_or(WIDTH)).unwrap_or_default();
+    let empty = "─".repeat(WIDTH as usize - full);
+    format!("{}{empty} {} of {} MiB", "━".repeat(full), sent >> 20, total >> 20)
+}
+
+/// Where images come from; what is written goes to the registries.
+enum Sources {
+    Registries(Registries),
+    /// A packed file.
+    Packed(Layout, Registries),
+}
+
+impl Sources {
+    fn registries(&self) -> &Registries {
+        let (Sources::Registries(registries) | Sources::Packed(_, registries)) = self;
+        registries
+    }
+}
+
+fn unnameable(error: ReferenceError) -> CliError {
+    CliError::usage("cannot name an image").caused_by(&error)
 }
 
 fn variants() -> clap::builder::PossibleValuesParser {
@@ -97,24 +203,15 @@ impl ImageArgs {
         named.or_else(|| Variant::for_registry(self.registry.trim_end_matches('/')))
     }
 
-    fn resolve(&self, shell: &Shell, destination: &str) -> Result<Vec<MirrorImage>, CliError> {
-        let distribution = shell.run(self.source.open(shell, None))?;
-        let version = newest(&distribution, &self.version)?;
-        let images = distribution.images(&version, &self.registry, self.variant()).map_err(unusable)?;
-        let wanted = |image: &ImageReference| self.components.is_empty() || self.components.contains(&image.component);
-        let wrong = |error: ReferenceError| CliError::usage("cannot name an image").caused_by(&error);
-        let destination = destination.strip_prefix("oci://").unwrap_or(destination);
-        let images = images.into_iter().filter(wanted).map(|image| {
-            let component = image.component.to_string();
-            Ok(MirrorImage {
-                from: image.repository.parse().map_err(wrong)?,
-                to: Repository::below(destination, &component).map_err(wrong)?,
-                component,
-                tag: image.tag,
-                digest: image.digest,
-            })
-        });
-        images.collect()
+    /// The images of a version, of the components that were asked for.
+    fn list(&self, distribution: &Distribution, version: &FluxVersion) -> Result<Vec<ImageReference>, CliError> {
+        let registry = self.registry.trim_end_matches('/');
+        Ok(self.wanted(distribution.images(version, registry, self.variant()).map_err(unusable)?))
+    }
+
+    fn wanted(&self, mut images: Vec<ImageReference>) -> Vec<ImageReference> {
+        images.retain(|image| self.components.is_empty() || self.components.contains(&image.component));
+        images
     }
 }
 
@@ -170,4 +267,19 @@ fn what_there_is(versions: &[FluxVersion]) -> String {
 
 fn unusable(error: DistributionError) -> CliError {
     CliError::failed("cannot read the distribution").caused_by(&error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_never_longer_than_itself() {
+        assert_eq!(bar(0, 30 << 20), "──────────────────── 0 of 30 MiB");
+        assert_eq!(bar(12 << 20, 30 << 20), "━━━━━━━━──────────── 12 of 30 MiB");
+        assert_eq!(bar(30 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 30 of 30 MiB");
+        // A blob that was cut is sent again.
+        assert_eq!(bar(31 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 31 of 31 MiB");
+        assert_eq!(bar(0, 0), "━━━━━━━━━━━━━━━━━━━━ 0 of 0 MiB");
+    }
 }

@@ -121,6 +121,15 @@ module completions {
     --ready-status: string@"nu-complete flux-operator get components ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -205,6 +214,15 @@ module completions {
     --ready-status: string@"nu-complete flux-operator get inventory ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -688,6 +706,15 @@ module completions {
     --short                   # One line with the sums and the problems
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1397,7 +1424,6 @@ module completions {
     --strict                  # Fail on patches without effect and on images without digest
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1405,6 +1431,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1487,7 +1514,6 @@ module completions {
     --out: path               # Save the plan for `apply instance --plan`
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1495,6 +1521,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
@@ -1586,7 +1613,6 @@ module completions {
     --force-in-process        # Work in this process even though an operator is running
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1594,6 +1620,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -1684,7 +1711,6 @@ module completions {
     --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1692,6 +1718,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -2593,7 +2620,6 @@ module completions {
     --version: string         # Only versions in this range, for example 2.8.x or >=2.7
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2642,7 +2668,6 @@ module completions {
     --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2685,7 +2710,6 @@ module completions {
     --version: string         # Version or range; its newest version is written
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2725,7 +2749,6 @@ module completions {
     --output(-o): path        # Folder to write to; created if it is missing
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2764,7 +2787,6 @@ module completions {
     --version: string         # Version or range; its newest version is pushed
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2799,6 +2821,10 @@ module completions {
     [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
   }
 
+  def "nu-complete flux-operator distribution mirror progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
   def "nu-complete flux-operator distribution mirror color" [] {
     [ "auto" "always" "never" ]
   }
@@ -2811,7 +2837,6 @@ module completions {
     --components: string      # Controllers to take [default: all]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2819,12 +2844,15 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --from: path              # Take images and manifests out of a file of `distribution pack`
+    --include-artifact        # Copy the manifests too, for spec.distribution.artifact
     --dry-run                 # Say what would be copied, and copy nothing
     --verify                  # Ask the destination for every digest once all is copied
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -2864,7 +2892,6 @@ module completions {
     --components: string      # Controllers to take [default: all]
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2899,6 +2926,92 @@ module completions {
     destination: string       # The mirror: HOST/PATH
   ]
 
+  def "nu-complete flux-operator distribution pack variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator distribution pack progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator distribution pack color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Pack a Flux version into one file for places without a network
+  export extern "flux-operator distribution pack" [
+    --output(-o): path        # File to write
+    --images                  # Put the images into the file too
+    --version: string         # Version or range; its newest version is taken
+    --registry: string        # Registry the images come from
+    --variant: string@"nu-complete flux-operator distribution pack variant" # Build of the images [default: the registry's own]
+    --components: string      # Controllers to take [default: all]
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution pack color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator distribution verify color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Verify a packed file, an artifact, a folder or an archive
+  export extern "flux-operator distribution verify" [
+    --key: path               # Public key in PEM
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator distribution verify color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    source: path              # What to verify
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator distribution help" [
   ]
@@ -2929,6 +3042,14 @@ module completions {
 
   # Check that a registry holds the images of a Flux version
   export extern "flux-operator distribution help check-mirror" [
+  ]
+
+  # Pack a Flux version into one file for places without a network
+  export extern "flux-operator distribution help pack" [
+  ]
+
+  # Verify a packed file, an artifact, a folder or an archive
+  export extern "flux-operator distribution help verify" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -3640,6 +3761,14 @@ module completions {
 
   # Check that a registry holds the images of a Flux version
   export extern "flux-operator help distribution check-mirror" [
+  ]
+
+  # Pack a Flux version into one file for places without a network
+  export extern "flux-operator help distribution pack" [
+  ]
+
+  # Verify a packed file, an artifact, a folder or an archive
+  export extern "flux-operator help distribution verify" [
   ]
 
   # Push, pull and compare OCI artifacts with manifests

@@ -5,6 +5,8 @@
 //! ```
 //! An artifact is looked at under one digest from the moment its tag was resolved. Nothing is read from the environment.
 
+mod pack;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -14,6 +16,8 @@ use crate::format::tarball::Limits;
 use crate::oci::{
     self, Copier, Digest, Layout, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
+
+pub use pack::{PACKED_NAME, PackedContent, check_manifests, check_packed, is_packed, pack, packed_images};
 
 /// Size of the cache unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
@@ -25,9 +29,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     Embedded,
-    /// A folder, or a gzip-compressed tar archive.
+    /// A folder, a gzip-compressed tar archive, or a packed file.
     Path(PathBuf),
-    /// `oci-layout:FOLDER[:NAME]`; without a name the only artifact in it.
+    /// `oci-layout:FOLDER[:NAME]`; without a name the distribution that was packed, else the only artifact in it.
     Layout(PathBuf, String),
     /// `oci://…`
     Artifact(Reference),
@@ -114,12 +118,9 @@ impl Fetcher {
             // What came with the program is as trustworthy as the program.
             Source::Embedded => Ok(Distribution::embedded()),
             Source::Path(_) | Source::Layout(..) if self.key.is_some() => Err(FetchReason::Unverifiable),
+            Source::Path(path) if pack::is_packed(path) => from_layout(source, Layout::open(path)?, PACKED_NAME).await,
             Source::Path(path) => Ok(Distribution::open(path)?),
-            Source::Layout(folder, name) => {
-                let layout = Layout::open(folder)?;
-                let digest = layout.manifest(name)?.digest;
-                unpack(&source.to_string(), &Place::Layout(layout), &digest).await
-            }
+            Source::Layout(folder, name) => from_layout(source, Layout::open(folder)?, name).await,
             Source::Artifact(reference) => self.pull(reference).await,
         }
     }
@@ -164,6 +165,13 @@ impl Fetcher {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+async fn from_layout(source: &Source, layout: Layout, name: &str) -> Result<Distribution, FetchReason> {
+    // Beside images, the distribution is what is called so.
+    let is_packed = name.is_empty() && layout.names()?.iter().any(|(name, _)| name == PACKED_NAME);
+    let digest = layout.manifest(if is_packed { PACKED_NAME } else { name })?.digest;
+    unpack(&source.to_string(), &Place::Layout(layout), &digest).await
 }
 
 async fn unpack(origin: &str, place: &Place, digest: &Digest) -> Result<Distribution, FetchReason> {

@@ -30,12 +30,12 @@ mod signature;
 mod token;
 
 pub use access::{Access, ClientIdentity, RegistryAccess};
-pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact};
+pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact, put_artifact};
 pub use copy::{Copied, Copier, Place};
 pub use digest::Digest;
 pub use error::{OciError, Reason};
 pub use http::ByteCounter;
-pub use layout::Layout;
+pub use layout::{Checked, Layout};
 pub use login::{Credentials, DockerConfig, Login, LoginError};
 pub use manifest::{Descriptor, Manifest, MediaType, Platform};
 pub use reference::{Reference, ReferenceError, Repository};

@@ -47,6 +47,9 @@ pub struct Args {
     pub strict: bool,
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Take versions whose minor this program does not know, as they are
+    #[arg(long)]
+    pub allow_unknown_minor: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,7 +65,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let manifest = read_instance(&args.filename, shell)?;
     let artifact = manifest.instance.spec.distribution.artifact.as_deref();
     let distribution = shell.run(args.source.open(shell, artifact))?;
-    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.source.allow_unknown_minor };
+    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

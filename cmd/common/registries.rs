@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
 use flux_operator::oci::{
-    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Registries, RegistryAccess,
+    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess,
 };
 
 use crate::shell::{CliError, Exit, Shell, environment};
@@ -134,9 +134,6 @@ pub struct SourceArgs {
         value_hint = clap::ValueHint::AnyPath
     )]
     pub distribution: Option<String>,
-    /// Take versions whose minor this program does not know, as they are
-    #[arg(long)]
-    pub allow_unknown_minor: bool,
     /// Open no connection to a registry: use what is cached
     #[arg(long)]
     pub offline: bool,
@@ -154,7 +151,7 @@ pub struct SourceArgs {
 impl SourceArgs {
     /// Whether anything says how manifests are to be got.
     pub fn is_given(&self) -> bool {
-        self.distribution.is_some() || self.allow_unknown_minor || self.no_cache || self.verify_key.is_some()
+        self.distribution.is_some() || self.no_cache || self.verify_key.is_some()
     }
 
     /// Gets the distribution: what the flag says, else the artifact an instance names, else the embedded one.
@@ -179,6 +176,22 @@ impl SourceArgs {
             shell.status(&format!("using the distribution {source} at {digest}"));
         }
         Ok(distribution)
+    }
+
+    /// What the flag says, for a command that only reads: nothing is pulled unless it is named.
+    pub async fn open_named(&self, shell: &Shell) -> Result<Option<Distribution>, CliError> {
+        match &self.distribution {
+            Some(_) => self.open(shell, None).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The artifact an instance was built from last, where it is cached; a read opens no connection for it.
+    pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
+        let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
+        let cache = cache_folder().map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
+        let fetcher = Fetcher { registries: None, cache, key: None };
+        fetcher.fetch(&Source::Artifact(reference.at(digest))).await.ok()
     }
 
     pub fn fetcher(&self) -> Result<Fetcher, CliError> {

@@ -44,6 +44,9 @@ pub struct InProcessArgs {
 pub struct DistributionArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Take versions whose minor this program does not know, as they are
+    #[arg(long)]
+    pub allow_unknown_minor: bool,
     /// Fail on patches without effect and on images without digest
     #[arg(long)]
     pub strict: bool,
@@ -51,12 +54,11 @@ pub struct DistributionArgs {
 
 impl DistributionArgs {
     pub fn is_given(&self) -> bool {
-        self.strict || self.source.is_given()
+        self.strict || self.allow_unknown_minor || self.source.is_given()
     }
 
     fn plan_options(&self) -> PlanOptions {
-        let allow_unknown_minor = self.source.allow_unknown_minor;
-        PlanOptions { strict: self.strict, allow_unknown_minor, ..PlanOptions::default() }
+        PlanOptions { strict: self.strict, allow_unknown_minor: self.allow_unknown_minor, ..PlanOptions::default() }
     }
 
     /// What the flag says, got now; without the flag what the instance says, which the run gets.

@@ -1,11 +1,11 @@
 //! `distribution check-mirror`: what a registry lacks of a version.
 
 use flux_operator::inspect::listing::{Cell, Column, Row};
-use flux_operator::oci::{OciError, Reason};
+use flux_operator::oci::{OciError, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use super::{ImageArgs, ListArgs};
+use super::{ImageArgs, ListArgs, newest, unnameable};
 use crate::common::registries::registry_error;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -54,20 +54,29 @@ impl Row for CheckView {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let images = args.images.resolve(shell, &args.destination)?;
+    if args.images.source.offline {
+        return Err(CliError::usage("cannot check a mirror --offline"));
+    }
     let registries = args.images.source.registry.open()?;
+    let destination = args.destination.strip_prefix("oci://").unwrap_or(&args.destination);
+    let distribution = shell.run(args.images.source.open(shell, None))?;
+    let version = newest(&distribution, &args.images.version)?;
+    let images = args.images.list(&distribution, &version)?;
     let rows: Vec<CheckView> = shell.run(async {
         let checks = images.iter().map(|image| {
             let registries = registries.clone();
             async move {
-                let found = registries.resolve(&image.target_reference()?).await;
+                let to = Repository::below(destination, image.component.as_str()).map_err(unnameable)?;
+                let name = image.digest.as_ref().unwrap_or(&image.tag).clone();
+                let separator = if image.digest.is_some() { '@' } else { ':' };
+                let reference = format!("{to}{separator}{name}").parse().map_err(unnameable)?;
+                let found = registries.resolve(&reference).await;
                 let state = match found {
                     Ok(_) => "present",
                     Err(OciError { reason: Reason::NotFound { .. }, .. }) => "missing",
                     Err(error) => return Err(registry_error(&error)),
                 };
-                let name = image.name().to_owned();
-                Ok(CheckView { component: image.component.clone(), image: image.to.to_string(), name, state })
+                Ok(CheckView { component: image.component.to_string(), image: to.to_string(), name, state })
             }
         });
         futures::stream::iter(checks).buffered(AT_ONCE).try_collect().await

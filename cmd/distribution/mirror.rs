@@ -1,20 +1,22 @@
 //! `distribution mirror`: the images of a version, from registry to registry.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use flux_operator::distribution::{Distribution, FluxVersion};
+use flux_operator::fetch::{self, FetchReason, PACKED_NAME};
 use flux_operator::inspect::listing::{Cell, Column, Row};
-use flux_operator::oci::{ByteCounter, Copier, Place, Registries, Repository};
+use flux_operator::oci::{self, Copier, Layout, OciError, Place, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use super::{ImageArgs, ListArgs, MirrorImage};
-use crate::common::registries::registry_error;
+use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListArgs, MirrorImage, Sources, newest, unnameable, unusable};
+use crate::common::registries::{SourceArgs, registry_error};
+use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
 
-/// Images that are copied at once, and blobs of all of them together.
-const IMAGES_AT_ONCE: usize = 4;
-const BLOBS_AT_ONCE: usize = 8;
+/// The repository of the manifests, below the mirror.
+const ARTIFACT: &str = "flux-operator-manifests";
 
 /// Copy the container images of a Flux version to another registry
 ///
@@ -27,13 +29,22 @@ const BLOBS_AT_ONCE: usize = 8;
     flux-operator distribution mirror registry.example.com/flux --dry-run\n\n  \
     # The newest 2.8, only what an instance with two controllers needs\n  \
     flux-operator distribution mirror registry.example.com/flux --version 2.8.x \\\n    \
-    --components source-controller,kustomize-controller")]
+    --components source-controller,kustomize-controller\n\n  \
+    # Behind the air gap\n  \
+    flux-operator distribution mirror --from flux.tar registry.internal/flux \\\n    \
+    --include-artifact")]
 pub struct Args {
     /// Where to copy to: HOST/PATH; each image goes below it
     #[arg(value_name = "DEST")]
     pub destination: String,
     #[command(flatten)]
     images: ImageArgs,
+    /// Take images and manifests out of a file of `distribution pack`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "variant"])]
+    pub from: Option<PathBuf>,
+    /// Copy the manifests too, for spec.distribution.artifact
+    #[arg(long)]
+    pub include_artifact: bool,
     /// Say what would be copied, and copy nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -42,6 +53,8 @@ pub struct Args {
     pub verify: bool,
     #[command(flatten)]
     list: ListArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 #[derive(Serialize)]
@@ -81,18 +94,56 @@ impl Row for MirrorView {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let images = args.images.resolve(shell, &args.destination)?;
+    if args.images.source.offline {
+        return Err(CliError::usage("cannot mirror --offline"));
+    }
     let registries = args.images.source.registry.open()?;
+    let destination = args.destination.strip_prefix("oci://").unwrap_or(&args.destination).trim_end_matches('/');
+    let (source, from) = match &args.from {
+        Some(file) => {
+            let layout = Layout::open(file).map_err(|error| registry_error(&error))?;
+            let distribution = Some(file.display().to_string());
+            let source = SourceArgs { distribution, ..args.images.source.clone() };
+            (source, Sources::Packed(layout, registries.clone()))
+        }
+        None => (args.images.source.clone(), Sources::Registries(registries.clone())),
+    };
+    let distribution = shell.run(source.open(shell, None))?;
+    let version = newest(&distribution, &args.images.version)?;
+    let listed = match &from {
+        Sources::Registries(_) => args.images.list(&distribution, &version)?,
+        // Exactly what was packed, wherever it came from.
+        Sources::Packed(layout, _) => {
+            let listed = shell.run(async {
+                let cannot = |error: FetchReason| CliError::failed("cannot read the packed file").caused_by(&error);
+                fetch::packed_images(layout).await.map_err(cannot)
+            })?;
+            args.images.wanted(listed)
+        }
+    };
+    let images: Vec<MirrorImage> = listed
+        .iter()
+        .map(|image| MirrorImage::to_mirror(image, &from, destination))
+        .collect::<Result<_, CliError>>()?;
+    let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
     let rows: Vec<MirrorView> = shell.run(async {
         let copier = Copier::new(BLOBS_AT_ONCE);
-        let copies = images.iter().map(|image| mirror(args, shell, &registries, &copier, image));
-        futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect().await
+        let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));
+        let mut rows: Vec<MirrorView> = futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect().await?;
+        if args.include_artifact {
+            rows.push(mirror_artifact(args, &from, destination, &distribution, &version).await?);
+        }
+        Ok(rows)
     })?;
+    progress.lock().unwrap_or_else(PoisonError::into_inner).clear();
     args.list.print(&rows, shell)?;
     if !args.dry_run {
-        shell.hint(&format!("use it with spec.distribution.registry: {}", args.destination.trim_end_matches('/')));
+        shell.hint(&format!("use it with spec.distribution.registry: {destination}"));
         if let Some(variant) = args.images.variant() {
             shell.hint(&format!("and, to keep the digests, spec.distribution.variant: {variant}"));
+        }
+        if args.include_artifact {
+            shell.hint(&format!("and spec.distribution.artifact: oci://{destination}/{ARTIFACT}:{version}"));
         }
     }
     Ok(Exit::Done)
@@ -100,38 +151,66 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 async fn mirror(
     args: &Args,
-    shell: &Shell,
-    registries: &Registries,
     copier: &Copier,
     image: &MirrorImage,
+    progress: &Arc<Mutex<Progress>>,
 ) -> Result<MirrorView, CliError> {
-    let place = |repository: &Repository| Place::Repository(registries.clone(), repository.clone());
-    let (from, to) = (place(&image.from), place(&image.to));
     let view = |digest: String, bytes, state| MirrorView {
         component: image.component.clone(),
-        image: format!("{}:{}", image.to, image.tag),
+        image: image.target.clone(),
         digest,
         bytes,
         state,
     };
     if args.dry_run {
-        let manifest = from.manifest(image.name()).await.map_err(|error| registry_error(&error))?;
-        let is_there = registries.resolve(&image.to.with_digest(manifest.digest.clone())).await.is_ok();
+        let manifest = image.from.manifest(&image.name).await.map_err(|error| missing(args, &error))?;
+        let is_there = image.to.manifest(&manifest.digest.to_string()).await.is_ok();
         return Ok(view(manifest.digest.to_string(), 0, if is_there { "present" } else { "missing" }));
     }
-    let sent = Arc::new(AtomicU64::new(0));
-    let sum = sent.clone();
-    let counter: ByteCounter = Arc::new(move |bytes| {
-        sum.fetch_add(bytes, Ordering::Relaxed);
-    });
-    shell.status(&format!("copying {}:{}", image.from, image.tag));
-    let copied = copier.copy(&from, image.name(), &to, Some(&image.tag), Some(&counter)).await;
-    let copied = copied.map_err(|error| registry_error(&error).hint("run it again: what was copied stays"))?;
+    let copied = image.copy(copier, progress).await;
+    let copied = match &args.from {
+        Some(_) => copied.map_err(|error| error.hint("a file of `distribution pack` has images only with --images"))?,
+        None => copied?,
+    };
     if args.verify {
-        let reference = image.to.with_digest(copied.digest.clone());
-        registries.manifest(&reference).await.map_err(|error| registry_error(&error))?;
+        image.to.manifest(&copied.digest.to_string()).await.map_err(|error| registry_error(&error))?;
     }
-    let state = if copied.was_complete { "present" } else { "copied" };
-    shell.status(&format!("{state} {}:{}", image.to, image.tag));
-    Ok(view(copied.digest.to_string(), copied.bytes, state))
+    Ok(view(copied.digest.to_string(), copied.bytes, if copied.was_complete { "present" } else { "copied" }))
+}
+
+/// A packed file may hold the list of images only.
+fn missing(args: &Args, error: &OciError) -> CliError {
+    match (&args.from, &error.reason) {
+        (Some(_), Reason::NotFound { .. }) => registry_error(error).hint("pack it with --images"),
+        _ => registry_error(error),
+    }
+}
+
+/// Copies the manifests too: as they were packed, else as `distribution push` makes them.
+async fn mirror_artifact(
+    args: &Args,
+    from: &Sources,
+    destination: &str,
+    distribution: &Distribution,
+    version: &FluxVersion,
+) -> Result<MirrorView, CliError> {
+    let repository = Repository::below(destination, ARTIFACT).map_err(unnameable)?;
+    let target = Place::Repository(from.registries().clone(), repository.clone());
+    let (digest, state) = match (args.dry_run, from) {
+        (true, _) => (String::new(), "planned"),
+        (false, Sources::Packed(layout, _)) => {
+            let layout = Place::Layout(layout.clone());
+            let copied =
+                Copier::new(BLOBS_AT_ONCE).copy(&layout, PACKED_NAME, &target, Some(&version.name), None).await;
+            let copied = copied.map_err(|error| registry_error(&error))?;
+            (copied.digest.to_string(), if copied.was_complete { "present" } else { "copied" })
+        }
+        (false, Sources::Registries(_)) => {
+            let files = distribution.files(version).map_err(unusable)?;
+            let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
+            let put = oci::put_artifact(&target, &version.name, &files, &annotations).await;
+            (put.map_err(|error| registry_error(&error))?.digest.to_string(), "copied")
+        }
+    };
+    Ok(MirrorView { component: ARTIFACT.to_owned(), image: format!("{repository}:{version}"), digest, bytes: 0, state })
 }

@@ -1,7 +1,5 @@
 //! `distribution push`: a version as an artifact, for `spec.distribution.artifact`.
 
-use flux_operator::format::ignore::IgnoreRules;
-use flux_operator::format::tarball;
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{self, Reference};
 
@@ -32,19 +30,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.source.offline {
         return Err(CliError::usage("cannot push --offline"));
     }
+    if args.reference.digest().is_some() {
+        return Err(CliError::usage("cannot push to a digest").hint("name a tag; the digest follows from the files"));
+    }
     let distribution = shell.run(args.source.open(shell, None))?;
     let version = newest(&distribution, &args.version)?;
-    let unwritable = |error: &std::io::Error| CliError::failed("cannot pack the distribution").caused_by(error);
-    let folder = tempfile::tempdir().map_err(|error| unwritable(&error))?;
-    distribution.export(&version, folder.path()).map_err(unusable)?;
-    let packed = tarball::read_folder(folder.path(), &IgnoreRules::default()).map_err(|error| unwritable(&error))?;
+    let files = distribution.files(&version).map_err(unusable)?;
     let registries = args.source.registry.open()?;
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
     let pushed = shell.run(async {
-        let pushed = oci::push_artifact(&registries, &args.reference, &packed.files, &annotations).await;
+        let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))
     })?;
-    shell.status(&format!("pushed flux {version}: {} files", packed.files.len()));
+    shell.status(&format!("pushed flux {version}: {} files", files.len()));
     shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()))?;
     Ok(Exit::Done)
 }

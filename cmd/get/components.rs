@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
+use crate::common::registries::SourceArgs;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell, suggest};
 
@@ -37,6 +38,8 @@ pub struct Args {
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
@@ -55,7 +58,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: args.names.len() == 1,
             nothing: format!("no Flux controllers found{}", place(namespace.as_deref())),
         };
-        let usual = Usual::default();
+        let usual = Usual::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
         show_list(shell, &source, options, async || {
             let viewed = source
                 .view(shell, |snapshot| {
@@ -88,15 +91,21 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// The arguments of the controllers of an instance that asks for nothing special, by version and namespace.
-#[derive(Default)]
-struct Usual(RefCell<HashMap<Plain, ArgsByName>>);
+struct Usual {
+    distribution: Distribution,
+    known: RefCell<HashMap<Plain, ArgsByName>>,
+}
 
 /// Version, namespace and components of an instance without wishes.
 type Plain = (String, String, Vec<String>);
 type ArgsByName = HashMap<String, Vec<String>>;
 
 impl Usual {
-    /// `None` when the Deployment does not say which Flux version it is of, or the program does not know that version.
+    fn of(distribution: Distribution) -> Self {
+        Usual { distribution, known: RefCell::default() }
+    }
+
+    /// `None` when the Deployment does not say which Flux version it is of, or the distribution does not have that version.
     /// `installed` are the controllers beside it: some talk to others, and are told only of those that are there.
     fn args(&self, deployment: &Value, installed: &[&Value]) -> Option<Vec<String>> {
         let version = fields::label(deployment, VERSION_LABEL)?.to_owned();
@@ -104,20 +113,24 @@ impl Usual {
         let beside = installed.iter().filter(|d| fields::namespace(d) == Some(namespace.as_str()));
         let names = beside.map(|d| fields::name(d)).filter(|name| name.parse::<Component>().is_ok());
         let components = names.map(str::to_owned).collect();
-        let mut known = self.0.borrow_mut();
-        let all = known.entry((version, namespace, components)).or_insert_with_key(plain_args);
+        let mut known = self.known.borrow_mut();
+        let all = known
+            .entry((version, namespace, components))
+            .or_insert_with_key(|plain| plain_args(&self.distribution, plain));
         all.get(fields::name(deployment)).cloned()
     }
 }
 
-fn plain_args((version, namespace, components): &Plain) -> ArgsByName {
+fn plain_args(distribution: &Distribution, (version, namespace, components): &Plain) -> ArgsByName {
     let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
     instance.metadata.namespace = Some(namespace.to_owned());
     instance.spec.distribution.version = version.to_owned();
     instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
     instance.spec.components = Some(components.clone());
+    // It is installed, so somebody has allowed it.
+    let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
     let built = CheckedInstance::check(instance).map_err(BuildError::from);
-    let built = built.and_then(|checked| build(&checked, &Distribution::embedded(), &BuildOptions::default()));
+    let built = built.and_then(|checked| build(&checked, distribution, &options));
     let objects = built.map(|built| built.objects).unwrap_or_default();
     let args = |deployment: &Value| {
         let args = fields::items(deployment, "/spec/template/spec/containers/0/args");
@@ -134,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
-        let usual = Usual::default();
+        let usual = Usual::of(Distribution::embedded());
         let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
         let new = deployment("v2.9.4");
         let args = usual.args(&new, &[&new]).unwrap();

@@ -103,6 +103,11 @@ impl Progress {
         Progress { renderer, lines: HashMap::new(), raw: false }
     }
 
+    /// Whether lines are redrawn on a terminal.
+    pub fn is_live(&self) -> bool {
+        matches!(self.renderer, Renderer::Live(..))
+    }
+
     /// Whether anything is shown at all.
     pub fn is_shown(&self) -> bool {
         !matches!(self.renderer, Renderer::Silent)

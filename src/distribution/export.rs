@@ -1,5 +1,6 @@
 //! Writes a version in the layout that [`Distribution::open`](super::Distribution::open) reads.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,9 +8,38 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Component, Distribution, DistributionError, FluxVersion, Variant};
+use crate::format::tarball::Files;
 use crate::format::yaml;
 
 impl Distribution {
+    /// Returns one version as files with the layout of a packaged distribution, to be put into an archive or artifact.
+    ///
+    /// # Errors
+    /// When the version is not part of this distribution.
+    pub fn files(&self, version: &FluxVersion) -> Result<Files, DistributionError> {
+        let mut files = self.version_files(version)?;
+        files.insert("flux-images/VERSION".to_owned(), format!("{}\n", version.name));
+        Ok(files.into_iter().map(|(path, text)| (path, text.into_bytes().into())).collect())
+    }
+
+    fn version_files(&self, version: &FluxVersion) -> Result<BTreeMap<String, String>, DistributionError> {
+        let (manifests, images) = (format!("flux/{}", version.name), format!("flux-images/{}", version.name));
+        let mut files = BTreeMap::new();
+        for component in self.components(version) {
+            let text = stream(&self.component(version, component)?)?;
+            files.insert(format!("{manifests}/{component}.yaml"), text);
+        }
+        files.insert(format!("{manifests}/rbac.yaml"), stream(&self.rbac(version)?)?);
+        files.insert(format!("{manifests}/policies.yaml"), stream(&self.policies(version)?)?);
+        for variant in Variant::ALL {
+            if let Some(list) = self.image_list(version, variant) {
+                let text = yaml::to_string(&list).map_err(|error| emit(&error))?;
+                files.insert(format!("{images}/{variant}.yaml"), text);
+            }
+        }
+        Ok(files)
+    }
+
     /// Writes one version below `dir`, which is created if need be, and returns the written paths relative to it.
     ///
     /// Files that exist are overwritten, so several versions can be exported into the same directory one after the other;
@@ -18,21 +48,8 @@ impl Distribution {
     /// # Errors
     /// When the version is not part of this distribution, or a file cannot be written.
     pub fn export(&self, version: &FluxVersion, dir: &Path) -> Result<Vec<PathBuf>, DistributionError> {
-        let manifests = Path::new("flux").join(&version.name);
-        let images = Path::new("flux-images").join(&version.name);
-        let mut files = Vec::new();
-        for component in self.components(version) {
-            let text = stream(&self.component(version, component)?)?;
-            files.push((manifests.join(format!("{component}.yaml")), text));
-        }
-        files.push((manifests.join("rbac.yaml"), stream(&self.rbac(version)?)?));
-        files.push((manifests.join("policies.yaml"), stream(&self.policies(version)?)?));
-        for variant in Variant::ALL {
-            if let Some(list) = self.image_list(version, variant) {
-                let text = yaml::to_string(&list).map_err(|error| emit(&error))?;
-                files.push((images.join(format!("{variant}.yaml")), text));
-            }
-        }
+        let files = self.version_files(version)?;
+        let mut files: Vec<(PathBuf, String)> = files.into_iter().map(|(path, text)| (path.into(), text)).collect();
         let newest = newest_in(dir).filter(|other| other.version > version.version);
         let newest = newest.as_ref().unwrap_or(version);
         files.push((PathBuf::from("flux-images/VERSION"), format!("{}\n", newest.name)));

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -131,28 +131,11 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
     for (count, entry) in archive.entries().map_err(failed)?.enumerate() {
         let mut entry = entry.map_err(failed)?;
         if count >= limits.entries {
-            return Err(TarballError::Limit(format!("has more than {} entries", limits.entries)));
+            return Err(too_many(limits.entries));
         }
-        let shown: String = String::from_utf8_lossy(&entry.path_bytes()).chars().take(200).collect();
-        let refused = |problem: &str| {
-            let name = shown.chars().filter(|c| !c.is_control()).collect();
-            TarballError::Entry { name, problem: problem.to_owned() }
-        };
-        let kind = entry.header().entry_type();
-        if kind == EntryType::XGlobalHeader {
-            // `git archive` begins with one: a comment with the commit.
-            continue;
-        }
-        let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
-        if kind.is_dir() {
-            continue;
-        }
-        if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
-            return Err(refused("only files and folders are allowed, no links or devices"));
-        }
-        if path.is_empty() {
-            return Err(refused("a file without a name"));
-        }
+        let Some(path) = plain_file(&entry)? else { continue };
+        let shown = shown_name(&entry);
+        let refused = |problem: &str| TarballError::Entry { name: shown.clone(), problem: problem.to_owned() };
         let size = entry.size();
         total = total.saturating_add(size);
         if size > limits.file_bytes {
@@ -187,7 +170,67 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
     Ok(files)
 }
 
-fn no_file_is_a_folder(files: &Files) -> Result<(), TarballError> {
+fn too_many(entries: usize) -> TarballError {
+    TarballError::Limit(format!("has more than {entries} entries"))
+}
+
+fn shown_name<R: Read>(entry: &tar::Entry<'_, R>) -> String {
+    let shown: String = String::from_utf8_lossy(&entry.path_bytes()).chars().take(200).collect();
+    shown.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Returns the path of a file; None for a folder and for what only comments. Anything else has no place in an archive.
+fn plain_file<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Option<String>, TarballError> {
+    let refused = |problem: &str| TarballError::Entry { name: shown_name(entry), problem: problem.to_owned() };
+    let kind = entry.header().entry_type();
+    if kind == EntryType::XGlobalHeader {
+        // `git archive` begins with one: a comment with the commit.
+        return Ok(None);
+    }
+    let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
+    if kind.is_dir() {
+        return Ok(None);
+    }
+    if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
+        return Err(refused("only files and folders are allowed, no links or devices"));
+    }
+    if path.is_empty() {
+        return Err(refused("a file without a name"));
+    }
+    Ok(Some(path))
+}
+
+/// Where a file of an archive stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub offset: u64,
+    pub size: u64,
+}
+
+/// Finds the files of a tar archive that is not compressed; their content is not looked at.
+///
+/// # Errors
+/// It is damaged, holds more entries than allowed, or anything but plain files and folders under relative names.
+pub fn index_tar(reader: impl Read + Seek, entries: usize) -> Result<BTreeMap<String, Extent>, TarballError> {
+    let mut archive = tar::Archive::new(reader);
+    let mut files = BTreeMap::new();
+    for (count, entry) in archive.entries_with_seek().map_err(TarballError::Read)?.enumerate() {
+        let entry = entry.map_err(TarballError::Read)?;
+        if count >= entries {
+            return Err(too_many(entries));
+        }
+        let Some(path) = plain_file(&entry)? else { continue };
+        let extent = Extent { offset: entry.raw_file_position(), size: entry.size() };
+        if files.insert(path, extent).is_some() {
+            let problem = "the archive holds this file twice".to_owned();
+            return Err(TarballError::Entry { name: shown_name(&entry), problem });
+        }
+    }
+    no_file_is_a_folder(&files)?;
+    Ok(files)
+}
+
+fn no_file_is_a_folder<T>(files: &BTreeMap<String, T>) -> Result<(), TarballError> {
     let is_file = |folder: &&str| files.contains_key(*folder);
     let parents = |path: &str| path.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
     for path in files.keys() {
@@ -237,16 +280,37 @@ pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
 pub fn write_tar(files: &Files) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, file) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_entry_type(EntryType::Regular);
-        header.set_size(file.bytes.len() as u64);
+        let mut header = plain_header(file.bytes.len() as u64);
         header.set_mode(if file.is_executable { 0o755 } else { 0o644 });
-        header.set_mtime(0);
-        header.set_uid(0);
-        header.set_gid(0);
         archive.append_data(&mut header, path, file.bytes.as_slice())?;
     }
     archive.into_inner()
+}
+
+/// Writes files of a folder as a tar archive, in the order they are named.
+///
+/// # Errors
+/// A file cannot be read, or the archive not written.
+pub fn write_tar_of<W: Write>(folder: &Path, paths: &[String], writer: W) -> io::Result<W> {
+    let mut archive = tar::Builder::new(writer);
+    for path in paths {
+        let file = std::fs::File::open(folder.join(path))?;
+        let size = file.metadata()?.len();
+        archive.append_data(&mut plain_header(size), path, file.take(size))?;
+    }
+    archive.into_inner()
+}
+
+/// The header of a file without anything that says where and when it was made.
+fn plain_header(size: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(size);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
 }
 
 /// What a folder holds for an archive.
@@ -419,6 +483,28 @@ mod tests {
             let error = archive.read().expect_err(problem).to_string();
             assert!(error.contains(problem), "{problem}: {error}");
         }
+    }
+
+    #[test]
+    fn the_files_of_a_plain_archive_are_found_where_they_stand() {
+        let bytes = Raw::new().file("a", b"first").file("./b/c", b"second").0.into_inner().unwrap();
+        let found = index_tar(io::Cursor::new(&bytes), 10).unwrap();
+        let content = |path: &str| {
+            let Extent { offset, size } = found[path];
+            &bytes[usize::try_from(offset).unwrap()..][..usize::try_from(size).unwrap()]
+        };
+        assert_eq!((content("a"), content("b/c"), found.len()), (&b"first"[..], &b"second"[..], 2));
+        let index = |raw: Raw, entries| index_tar(io::Cursor::new(raw.0.into_inner().unwrap()), entries);
+        assert!(index(Raw::new().file("a", b"").file("b", b""), 1).unwrap_err().to_string().contains("more than 1"));
+        for hostile in [
+            Raw::new().file("../a", b""),
+            Raw::new().add(b"a", EntryType::Symlink, b""),
+            Raw::new().file("a", b"").file("a", b""),
+            Raw::new().file("a", b"").file("a/b", b""),
+        ] {
+            assert!(index(hostile, 10).is_err());
+        }
+        assert!(index_tar(io::Cursor::new(&[7; 1024]), 10).is_err());
     }
 
     #[test]

@@ -14,6 +14,9 @@ use super::{components, operator, trace, version};
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, FluxKind};
 use crate::api::lease::Holder;
 use crate::api::well_known::{self, condition};
+use crate::api::{CheckedInstance, FluxInstance};
+use crate::build::{BuildError, BuildOptions, build};
+use crate::distribution::Distribution;
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
@@ -133,6 +136,8 @@ pub struct CheckOptions<'a> {
     /// Version of this program.
     pub client: &'a str,
     pub now: Timestamp,
+    /// What the instance could be built from next; None leaves that out.
+    pub distribution: Option<&'a Distribution>,
 }
 
 /// Runs the checks on a snapshot.
@@ -147,7 +152,36 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
             api_versions(snapshot, options.namespace),
         ]);
     }
+    groups.extend(options.distribution.map(|given| distribution_group(snapshot, options.namespace, given)));
     CheckReport::of(groups)
+}
+
+/// Can the instance be built from a distribution that was named?
+fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distribution) -> Group {
+    let mut group = Group::new("distribution");
+    let title = distribution.to_string();
+    let kind = kinds::of(well_known::GROUP, "FluxInstance");
+    let instance = kind.and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), well_known::INSTANCE_NAME));
+    let Some(instance) = instance else {
+        group.skip(&title, "there is no instance to build from it");
+        return group;
+    };
+    let instance = match FluxInstance::from_object(instance.clone()) {
+        Ok(instance) => instance,
+        Err(error) => {
+            group.skip(&title, format!("the instance cannot be understood: {error}"));
+            return group;
+        }
+    };
+    let checked = CheckedInstance::check(instance).map_err(BuildError::from);
+    match checked.and_then(|instance| build(&instance, distribution, &BuildOptions::default())) {
+        Ok(built) => group.pass(&title, format!("gives {} with {} objects", built.revision, built.objects.len())),
+        Err(error) => {
+            let advice = error.hint().unwrap_or_else(|| "change the instance, or use another distribution".to_owned());
+            group.fail(&title, error.to_string(), NextStep::advice(advice));
+        }
+    }
+    group
 }
 
 /// CEL validation rules of the FluxInstance API are beta and on by default since 1.25
@@ -521,7 +555,7 @@ mod tests {
     use serde_json::json;
 
     const OPTIONS: CheckOptions<'_> =
-        CheckOptions { pre: false, namespace: "fs", client: "1.2.0", now: Timestamp::UNIX_EPOCH };
+        CheckOptions { pre: false, namespace: "fs", client: "1.2.0", now: Timestamp::UNIX_EPOCH, distribution: None };
 
     fn find<'a>(report: &'a CheckReport, name: &str) -> &'a Check {
         let mut all = report.groups.iter().flat_map(|g| &g.checks);

@@ -14,6 +14,8 @@ use super::{Descriptor, Digest, Manifest, MediaType, OciError, Place, Platform, 
 use crate::format::tarball::{self, Files, Limits};
 
 const CONFIG: &str = "application/vnd.cncf.flux.config.v1+json";
+/// What a reference without a tag means.
+const DEFAULT_TAG: &str = "latest";
 const CONTENT: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";
 
 /// Annotations that say where an artifact comes from.
@@ -35,8 +37,22 @@ pub async fn push_artifact(
     files: &Files,
     annotations: &BTreeMap<String, String>,
 ) -> Result<Manifest, OciError> {
+    let place = Place::Repository(registries.clone(), reference.repository.clone());
+    put_artifact(&place, reference.tag().unwrap_or(DEFAULT_TAG), files, annotations).await
+}
+
+/// Puts files as an artifact into a registry or an image layout, under a tag or name.
+///
+/// # Errors
+/// It cannot be written there.
+pub async fn put_artifact(
+    place: &Place,
+    name: &str,
+    files: &Files,
+    annotations: &BTreeMap<String, String>,
+) -> Result<Manifest, OciError> {
     let failed = |problem: String| {
-        OciError::new(format!("push {}", reference.url()), Reason::Content { what: "the artifact".to_owned(), problem })
+        OciError::new(format!("make the artifact {name}"), Reason::Content { what: "the artifact".to_owned(), problem })
     };
     let unpackable = |error: std::io::Error| failed(error.to_string());
     let tar_digest = Digest::of(&tarball::write_tar(files).map_err(unpackable)?);
@@ -49,7 +65,7 @@ pub async fn push_artifact(
     let mut descriptors = Vec::new();
     for (media_type, bytes) in [(CONFIG, Bytes::from(config.to_string())), (CONTENT, Bytes::from(layer))] {
         let descriptor = Descriptor::of(media_type, &bytes);
-        registries.push_blob(&reference.repository, &descriptor, &BlobSource::Bytes(bytes), None, None).await?;
+        place.put_blob(&descriptor, &BlobSource::Bytes(bytes)).await?;
         descriptors.push(descriptor);
     }
     let mut manifest = json!({
@@ -60,7 +76,7 @@ pub async fn push_artifact(
         fields.insert("annotations".to_owned(), json!(annotations));
     }
     let manifest = Manifest::parse(None, Bytes::from(manifest.to_string())).map_err(failed)?;
-    registries.push_manifest(reference, &manifest).await?;
+    place.put_manifest(&manifest, Some(name)).await?;
     Ok(manifest)
 }
 

@@ -57,8 +57,33 @@ impl Place {
 
     fn blob(&self, descriptor: &Descriptor) -> BlobSource {
         match self {
-            Place::Layout(layout) => BlobSource::File(layout.blob_path(&descriptor.digest)),
+            Place::Layout(layout) => layout.blob(&descriptor.digest),
             Place::Repository(registries, repository) => BlobSource::Repository(registries.clone(), repository.clone()),
+        }
+    }
+
+    pub(super) async fn put_blob(&self, descriptor: &Descriptor, source: &BlobSource) -> Result<(), OciError> {
+        match self {
+            Place::Layout(layout) => layout.put_blob(descriptor, source, None).await.map(drop),
+            Place::Repository(registries, repository) => {
+                registries.push_blob(repository, descriptor, source, None, None).await.map(drop)
+            }
+        }
+    }
+
+    pub(super) async fn put_manifest(&self, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
+        match self {
+            Place::Layout(layout) => layout.put_manifest(manifest, name),
+            Place::Repository(registries, repository) => {
+                let wrong = |error: super::ReferenceError| {
+                    OciError::new(format!("push {repository}"), Reason::Config(error.to_string()))
+                };
+                let reference = match name {
+                    Some(tag) => repository.with_tag(tag).map_err(wrong)?,
+                    None => repository.with_digest(manifest.digest.clone()),
+                };
+                registries.push_manifest(&reference, manifest).await
+            }
         }
     }
 
@@ -123,10 +148,36 @@ impl Copier {
         });
         let was_complete = self.copy_manifest(from, &manifest, to, &counter, 0).await?;
         if let Some(tag) = tag {
-            put_manifest(to, &manifest, Some(tag)).await?;
+            to.put_manifest(&manifest, Some(tag)).await?;
         }
         let bytes = sent.load(std::sync::atomic::Ordering::Relaxed);
         Ok(Copied { digest: manifest.digest, bytes, was_complete })
+    }
+
+    /// Returns how many bytes a copy would send at most: the blobs of all manifests that are not there.
+    ///
+    /// # Errors
+    /// As [`Copier::copy`].
+    pub async fn bytes_to_copy(&self, from: &Place, name: &str, to: &Place) -> Result<u64, OciError> {
+        let (mut open, mut depth, mut blobs) = (vec![from.manifest(name).await?], 0, HashMap::new());
+        while !open.is_empty() && depth <= MAX_DEPTH {
+            let mut below = Vec::new();
+            for manifest in open {
+                if to.has_manifest(&manifest.digest).await? {
+                    continue;
+                }
+                let entries = manifest.manifests().unwrap_or_default();
+                for blob in manifest.blobs().chain(entries).filter(|blob| blob.is_distributable()) {
+                    if blob.is_manifest() {
+                        below.push(from.manifest(&blob.digest.to_string()).await?);
+                    } else {
+                        blobs.insert(blob.digest.clone(), blob.size);
+                    }
+                }
+            }
+            (open, depth) = (below, depth + 1);
+        }
+        Ok(blobs.values().sum())
     }
 
     /// Returns whether it was there already; then everything below it is there too.
@@ -159,7 +210,7 @@ impl Copier {
                 }
             };
             futures::stream::iter(parts).buffer_unordered(PARTS_AT_ONCE).try_collect::<()>().await?;
-            put_manifest(to, manifest, None).await?;
+            to.put_manifest(manifest, None).await?;
             Ok(false)
         }
         .boxed()
@@ -206,22 +257,6 @@ impl Copier {
                 self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(repository.clone());
                 Ok(())
             }
-        }
-    }
-}
-
-async fn put_manifest(to: &Place, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
-    match to {
-        Place::Layout(layout) => layout.put_manifest(manifest, name),
-        Place::Repository(registries, repository) => {
-            let wrong = |error: super::ReferenceError| {
-                OciError::new(format!("push {repository}"), Reason::Config(error.to_string()))
-            };
-            let reference = match name {
-                Some(tag) => repository.with_tag(tag).map_err(wrong)?,
-                None => repository.with_digest(manifest.digest.clone()),
-            };
-            registries.push_manifest(&reference, manifest).await
         }
     }
 }

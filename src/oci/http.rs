@@ -24,7 +24,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::net::TcpStream;
 use tower::Service;
 
@@ -82,6 +82,8 @@ pub(super) enum Payload {
     Bytes(Bytes),
     File {
         path: PathBuf,
+        /// Where in the file the content begins.
+        offset: u64,
         size: u64,
     },
     /// Can be sent once.
@@ -115,8 +117,9 @@ impl Payload {
                 let _ = counted(bytes.clone());
                 Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync()
             }
-            Payload::File { path, .. } => {
-                let pieces = futures::stream::try_unfold((path.clone(), None), next_piece);
+            Payload::File { path, offset, size } => {
+                let start = FilePosition { path: path.clone(), offset: *offset, left: *size, file: None };
+                let pieces = futures::stream::try_unfold(start, next_piece);
                 StreamBody::new(futures::TryStreamExt::map_ok(pieces, counted)).boxed_unsync()
             }
             Payload::Stream { stream, .. } => {
@@ -131,16 +134,29 @@ impl Payload {
     }
 }
 
-type FilePosition = (PathBuf, Option<tokio::fs::File>);
+/// How far a file was read.
+struct FilePosition {
+    path: PathBuf,
+    offset: u64,
+    left: u64,
+    /// None before the first piece.
+    file: Option<tokio::fs::File>,
+}
 
-async fn next_piece((path, file): FilePosition) -> Result<Option<(Bytes, FilePosition)>, BoxError> {
-    let mut file = match file {
+async fn next_piece(mut position: FilePosition) -> Result<Option<(Bytes, FilePosition)>, BoxError> {
+    let mut file = match position.file.take() {
         Some(file) => file,
-        None => tokio::fs::File::open(&path).await?,
+        None => {
+            let mut file = tokio::fs::File::open(&position.path).await?;
+            file.seek(std::io::SeekFrom::Start(position.offset)).await?;
+            file
+        }
     };
     let mut piece = Vec::with_capacity(FILE_CHUNK_BYTES);
-    let read = file.read_buf(&mut piece).await?;
-    Ok((read > 0).then_some((Bytes::from(piece), (path, Some(file)))))
+    let read = (&mut file).take(position.left).read_buf(&mut piece).await?;
+    position.left -= read as u64;
+    position.file = Some(file);
+    Ok((read > 0).then_some((Bytes::from(piece), position)))
 }
 
 type HttpClient = Client<HttpsConnector<Connector>, OutgoingBody>;

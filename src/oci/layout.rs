@@ -1,5 +1,6 @@
 //! Images in a folder: the OCI image layout (<https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md>).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +13,32 @@ use super::error::Reason;
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::registry::BlobSource;
 use super::{Descriptor, Digest, Manifest, MediaType, OciError};
+use crate::format::tarball::{Extent, index_tar, write_tar_of};
 
 /// The annotation of an index entry that holds its name.
 const NAME: &str = "org.opencontainers.image.ref.name";
 const VERSION: &str = "1.0.0";
+const BLOBS: &str = "blobs/sha256";
 
-/// A folder with `oci-layout`, `index.json` and `blobs/sha256/HEX`.
+/// More files than any layout of ours; a bound for archives of strangers.
+const MAX_ARCHIVE_ENTRIES: usize = 100_000;
+
+/// A folder with `oci-layout`, `index.json` and `blobs/sha256/HEX`, or a tar archive of one, which is only read.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    folder: PathBuf,
+    path: PathBuf,
+    /// The files of an archive; None for a folder.
+    archive: Option<Arc<BTreeMap<String, Extent>>>,
     /// Held while `index.json` is changed.
     index: Arc<Mutex<()>>,
+}
+
+/// What a layout holds, once all of it was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    pub manifests: usize,
+    pub blobs: usize,
+    pub bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -45,13 +61,16 @@ impl Layout {
     ///
     /// # Errors
     /// The folder is none.
-    pub fn open(folder: &Path) -> Result<Layout, OciError> {
-        let layout = Layout { folder: folder.to_owned(), index: Arc::default() };
-        let failed = |reason| OciError::new(format!("open the image layout {}", folder.display()), reason);
-        let marker = folder.join("oci-layout");
-        let text = std::fs::read(&marker).map_err(|error| failed(file_reason(&marker, &error)))?;
-        let unusable =
-            |problem: &str| failed(Reason::Content { what: marker.display().to_string(), problem: problem.to_owned() });
+    pub fn open(path: &Path) -> Result<Layout, OciError> {
+        let failed = |reason| OciError::new(format!("open the image layout {}", path.display()), reason);
+        let archive = match path.is_file() {
+            true => Some(Arc::new(index_archive(path).map_err(failed)?)),
+            false => None,
+        };
+        let layout = Layout { path: path.to_owned(), archive, index: Arc::default() };
+        let text = layout.read("oci-layout", MAX_MANIFEST_BYTES).map_err(failed)?;
+        let what = path.join("oci-layout").display().to_string();
+        let unusable = |problem: &str| failed(Reason::Content { what: what.clone(), problem: problem.to_owned() });
         let marker: Marker = serde_json::from_slice(&text).map_err(|_| unusable("it does not parse"))?;
         if !marker.image_layout_version.starts_with("1.") {
             return Err(unusable("its version is unknown"));
@@ -71,8 +90,8 @@ impl Layout {
         let failed = |error: io::Error| {
             OciError::new(format!("create the image layout {}", folder.display()), file_reason(folder, &error))
         };
-        std::fs::create_dir_all(folder.join("blobs/sha256")).map_err(failed)?;
-        let layout = Layout { folder: folder.to_owned(), index: Arc::default() };
+        std::fs::create_dir_all(folder.join(BLOBS)).map_err(failed)?;
+        let layout = Layout { path: folder.to_owned(), archive: None, index: Arc::default() };
         let index = Index { schema_version: 2, media_type: Some(MediaType::INDEX.to_owned()), manifests: Vec::new() };
         layout
             .write_index(&index)
@@ -81,10 +100,6 @@ impl Layout {
         let text = serde_json::to_vec(&marker).map_err(|error| failed(error.into()))?;
         std::fs::write(folder.join("oci-layout"), text).map_err(failed)?;
         Ok(layout)
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The names in the index with what they name, in its order.
@@ -103,7 +118,7 @@ impl Layout {
     /// # Errors
     /// It is not there, or not what its digest says.
     pub fn manifest(&self, name: &str) -> Result<Manifest, OciError> {
-        let failed = |reason| OciError::new(format!("read {name} in {}", self.folder.display()), reason);
+        let failed = |reason| OciError::new(format!("read {name} in {}", self.path.display()), reason);
         let (digest, media_type) = match name.parse::<Digest>() {
             Ok(digest) => (digest, None),
             Err(_) => {
@@ -113,13 +128,13 @@ impl Layout {
                     [only] if name.is_empty() => Some(only),
                     all => all.iter().find(is_named),
                 };
-                let what = || format!("{name} in {}", self.folder.display());
+                let what = || format!("{name} in {}", self.path.display());
                 let entry = entry.ok_or_else(|| failed(Reason::NotFound { what: what() }))?;
                 (entry.digest.clone(), Some(entry.media_type.clone()))
             }
         };
         let path = self.blob_path(&digest);
-        let bytes = read_bounded(&path, MAX_MANIFEST_BYTES).map_err(failed)?;
+        let bytes = self.read(&blob_name(&digest), MAX_MANIFEST_BYTES).map_err(failed)?;
         let actual = Digest::of(&bytes);
         if actual != digest {
             let what = path.display().to_string();
@@ -130,8 +145,107 @@ impl Layout {
             .map_err(|problem| failed(Reason::Content { what, problem }))
     }
 
-    pub(super) fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("blobs/sha256").join(digest.hex())
+    /// How a blob is called in errors, and where it is in a folder.
+    fn blob_path(&self, digest: &Digest) -> PathBuf {
+        self.path.join(blob_name(digest))
+    }
+
+    /// Where the bytes of a blob are; that they are there shows when they are read.
+    pub(super) fn blob(&self, digest: &Digest) -> BlobSource {
+        let extent = self.archive.as_ref().and_then(|files| files.get(&blob_name(digest)));
+        match extent {
+            Some(extent) => BlobSource::File { path: self.path.clone(), offset: extent.offset },
+            None => BlobSource::File { path: self.blob_path(digest), offset: 0 },
+        }
+    }
+
+    /// Writes the whole layout as a tar archive; equal layouts give equal archives.
+    ///
+    /// # Errors
+    /// Something cannot be read or written.
+    pub fn write_archive(&self, writer: impl io::Write) -> Result<(), OciError> {
+        let failed = |error: io::Error| {
+            OciError::new(format!("pack the image layout {}", self.path.display()), file_reason(&self.path, &error))
+        };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(self.path.join(BLOBS)).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            // What an interrupted copy left is no blob.
+            if !name.starts_with('.') {
+                paths.push(format!("{BLOBS}/{name}"));
+            }
+        }
+        paths.sort();
+        // First, so that a reader knows at once what this is.
+        paths.splice(..0, ["oci-layout".to_owned(), "index.json".to_owned()]);
+        let mut writer = write_tar_of(&self.path, &paths, writer).map_err(failed)?;
+        writer.flush().map_err(failed)
+    }
+
+    /// Reads everything that the index leads to and compares it with its digest.
+    ///
+    /// # Errors
+    /// Anything is missing or is not what its digest says.
+    pub fn check(&self) -> Result<Checked, OciError> {
+        let mut checked = Checked::default();
+        let mut open: Vec<Descriptor> = self.names()?.into_iter().map(|(_, descriptor)| descriptor).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(descriptor) = open.pop() {
+            if !descriptor.is_distributable() || !seen.insert(descriptor.digest.clone()) {
+                continue;
+            }
+            if descriptor.is_manifest() {
+                let manifest = self.manifest(&descriptor.digest.to_string())?;
+                checked.manifests += 1;
+                checked.bytes += manifest.bytes.len() as u64;
+                open.extend(manifest.blobs().chain(manifest.manifests().unwrap_or_default()).cloned());
+            } else {
+                self.check_blob(&descriptor)?;
+                checked.blobs += 1;
+                checked.bytes += descriptor.size;
+            }
+        }
+        Ok(checked)
+    }
+
+    fn check_blob(&self, descriptor: &Descriptor) -> Result<(), OciError> {
+        let path = self.blob_path(&descriptor.digest);
+        let failed = |reason| OciError::new(format!("check {}", path.display()), reason);
+        let input = self.open_file(&blob_name(&descriptor.digest)).map_err(failed)?;
+        let copied = copy_checked(input, &mut io::sink(), &path, descriptor);
+        copied.map(drop).map_err(failed)
+    }
+
+    /// Opens a file of the layout; of an archive just its part.
+    fn open_file(&self, name: &str) -> Result<io::Take<std::fs::File>, Reason> {
+        let path = self.path.join(name);
+        let failed = |error: io::Error| file_reason(&path, &error);
+        let Some(files) = &self.archive else {
+            let file = std::fs::File::open(&path).map_err(failed)?;
+            return Ok(io::Read::take(file, u64::MAX));
+        };
+        let extent = files.get(name).ok_or_else(|| Reason::NotFound { what: path.display().to_string() })?;
+        let mut file = std::fs::File::open(&self.path).map_err(failed)?;
+        io::Seek::seek(&mut file, io::SeekFrom::Start(extent.offset)).map_err(failed)?;
+        Ok(io::Read::take(file, extent.size))
+    }
+
+    /// Reads a whole file of the layout.
+    fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, Reason> {
+        let path = self.path.join(name);
+        let mut bytes = Vec::new();
+        let mut file = io::Read::take(self.open_file(name)?, limit.saturating_add(1));
+        io::Read::read_to_end(&mut file, &mut bytes).map_err(|error| file_reason(&path, &error))?;
+        match bytes.len() as u64 > limit {
+            true => Err(Reason::TooLarge { what: path.display().to_string(), limit }),
+            false => Ok(bytes),
+        }
+    }
+
+    /// An archive is written once and whole.
+    fn refuse_archive(&self) -> Result<(), Reason> {
+        let (path, problem) = (self.path.display().to_string(), "an archive is not changed".to_owned());
+        if self.archive.is_some() { Err(Reason::File { path, problem }) } else { Ok(()) }
     }
 
     /// Reads a whole blob into memory, and checks it.
@@ -141,7 +255,7 @@ impl Layout {
     pub fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<Bytes, OciError> {
         let path = self.blob_path(&descriptor.digest);
         let failed = |reason| OciError::new(format!("read {}", path.display()), reason);
-        let bytes = read_bounded(&path, limit.min(descriptor.size)).map_err(failed)?;
+        let bytes = self.read(&blob_name(&descriptor.digest), limit.min(descriptor.size)).map_err(failed)?;
         check(&path, descriptor, bytes.len() as u64, Digest::of(&bytes)).map_err(failed)?;
         Ok(Bytes::from(bytes))
     }
@@ -158,6 +272,7 @@ impl Layout {
             return Ok(false);
         }
         let failed = |reason| OciError::new(format!("write {}", path.display()), reason);
+        self.refuse_archive().map_err(failed)?;
         match source {
             BlobSource::Repository(registries, repository) => {
                 registries.save_blob(repository, descriptor, &path, counter).await?;
@@ -166,8 +281,8 @@ impl Layout {
                 check(&path, descriptor, bytes.len() as u64, Digest::of(bytes)).map_err(failed)?;
                 write_whole(&path, bytes).map_err(|error| failed(file_reason(&path, &error)))?;
             }
-            BlobSource::File(from) => {
-                let copied = copy_checked(from, &path, descriptor).map_err(failed)?;
+            BlobSource::File { path: from, offset } => {
+                let copied = save_checked(from, *offset, &path, descriptor).map_err(failed)?;
                 counter.iter().for_each(|count| count(copied));
             }
         }
@@ -178,6 +293,7 @@ impl Layout {
     pub(super) fn put_manifest(&self, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
         let path = self.blob_path(&manifest.digest);
         let failed = |reason| OciError::new(format!("write {}", path.display()), reason);
+        self.refuse_archive().map_err(failed)?;
         write_whole(&path, &manifest.bytes).map_err(|error| failed(file_reason(&path, &error)))?;
         let Some(name) = name else { return Ok(()) };
         let _held = self.index.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,15 +306,14 @@ impl Layout {
     }
 
     fn read_index(&self) -> Result<Index, Reason> {
-        let path = self.folder.join("index.json");
-        let bytes = read_bounded(&path, MAX_MANIFEST_BYTES)?;
-        let what = || path.display().to_string();
+        let bytes = self.read("index.json", MAX_MANIFEST_BYTES)?;
+        let what = || self.path.join("index.json").display().to_string();
         serde_json::from_slice(&bytes)
             .map_err(|error| Reason::Content { what: what(), problem: format!("it does not parse: {error}") })
     }
 
     fn write_index(&self, index: &Index) -> Result<(), Reason> {
-        let path = self.folder.join("index.json");
+        let path = self.path.join("index.json");
         let text = serde_json::to_vec(index).map_err(|error| file_reason(&path, &error.into()))?;
         write_whole(&path, &text).map_err(|error| file_reason(&path, &error))
     }
@@ -208,19 +323,6 @@ fn file_reason(path: &Path, error: &io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::NotFound => Reason::NotFound { what: path.display().to_string() },
         _ => Reason::File { path: path.display().to_string(), problem: error.to_string() },
-    }
-}
-
-fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Reason> {
-    let read = || {
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut io::Read::take(std::fs::File::open(path)?, limit + 1), &mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes: Vec<u8> = read().map_err(|error: io::Error| file_reason(path, &error))?;
-    match bytes.len() as u64 > limit {
-        true => Err(Reason::TooLarge { what: path.display().to_string(), limit }),
-        false => Ok(bytes),
     }
 }
 
@@ -245,21 +347,48 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn copy_checked(from: &Path, to: &Path, descriptor: &Descriptor) -> Result<u64, Reason> {
+/// Copies a part of a file beside the target and renames it once its digest is right.
+fn save_checked(from: &Path, offset: u64, to: &Path, descriptor: &Descriptor) -> Result<u64, Reason> {
     let folder = to.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| file_reason(from, &error);
     let mut input = std::fs::File::open(from).map_err(failed)?;
+    io::Seek::seek(&mut input, io::SeekFrom::Start(offset)).map_err(failed)?;
     let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(failed)?;
+    // One byte more than there should be shows that there is more; in an archive the next file begins there.
+    let input = io::Read::take(input, if offset == 0 { u64::MAX } else { descriptor.size });
+    let size = copy_checked(input, &mut partial, from, descriptor)?;
+    partial.persist(to).map_err(|error| failed(error.error))?;
+    Ok(size)
+}
+
+fn copy_checked(
+    mut input: impl io::Read,
+    output: &mut impl io::Write,
+    from: &Path,
+    descriptor: &Descriptor,
+) -> Result<u64, Reason> {
+    let failed = |error: io::Error| file_reason(from, &error);
     let (mut hasher, mut size) = (Hasher::default(), 0);
     let mut piece = vec![0; 128 << 10];
     loop {
-        let read = io::Read::read(&mut input, &mut piece).map_err(failed)?;
+        let read = input.read(&mut piece).map_err(failed)?;
         let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
         hasher.update(bytes);
         size += bytes.len() as u64;
-        io::Write::write_all(&mut partial, bytes).map_err(failed)?;
+        output.write_all(bytes).map_err(failed)?;
     }
     check(from, descriptor, size, hasher.finish())?;
-    partial.persist(to).map_err(|error| failed(error.error))?;
     Ok(size)
+}
+
+fn index_archive(path: &Path) -> Result<BTreeMap<String, Extent>, Reason> {
+    let file = std::fs::File::open(path).map_err(|error| file_reason(path, &error))?;
+    index_tar(io::BufReader::new(file), MAX_ARCHIVE_ENTRIES).map_err(|error| {
+        let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+        Reason::Content { what: path.display().to_string(), problem: format!("{error}{source}") }
+    })
+}
+
+fn blob_name(digest: &Digest) -> String {
+    format!("{BLOBS}/{}", digest.hex())
 }

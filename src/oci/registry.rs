@@ -47,7 +47,11 @@ struct Inner {
 #[derive(Clone)]
 pub enum BlobSource {
     Bytes(Bytes),
-    File(PathBuf),
+    /// A file, or a part of one: its size is the blob's.
+    File {
+        path: PathBuf,
+        offset: u64,
+    },
     /// Another repository, perhaps in another registry; nothing is stored in between.
     Repository(Registries, Repository),
 }
@@ -300,7 +304,7 @@ impl Registries {
         let size = descriptor.size;
         let payload = match source {
             BlobSource::Bytes(bytes) => Payload::Bytes(bytes.clone()),
-            BlobSource::File(path) => Payload::File { path: path.clone(), size },
+            BlobSource::File { path, offset } => Payload::File { path: path.clone(), offset: *offset, size },
             BlobSource::Repository(registries, from) => {
                 let stream = Box::new(registries.blob(from, descriptor));
                 Payload::Stream { stream: Some(stream), size }

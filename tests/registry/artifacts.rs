@@ -60,6 +60,10 @@ async fn an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types() {
     assert!(error.reason.to_string().contains("unpacks to more than"), "{error:?}");
 }
 
+pub(crate) async fn push_files(client: &Registries, reference: &Reference, pairs: &[(&str, &str)]) -> Manifest {
+    oci::push_artifact(client, reference, &files(pairs), &BTreeMap::new()).await.unwrap()
+}
+
 /// Pushes the newest embedded version as an artifact.
 pub(crate) async fn push_distribution(client: &Registries, reference: &Reference) -> Manifest {
     let embedded = Distribution::embedded();
@@ -201,7 +205,10 @@ async fn an_image_is_copied_whole_between_registries_and_layouts() {
     let index = push_multi(&client, &source, &noise(300_000)).await;
     let (origin, target) = (place(&client, &from.host(), "fluxcd/app"), place(&client, &to.host(), "mirror/app"));
     let copier = Copier::new(4);
+    let expected = copier.bytes_to_copy(&origin, "v1", &target).await.unwrap();
+    assert!((300_000..400_000).contains(&expected), "the shared layer once: {expected}");
     let copied = copier.copy(&origin, "v1", &target, Some("v1"), None).await.unwrap();
+    assert_eq!(copier.bytes_to_copy(&origin, "v1", &target).await.unwrap(), 0);
     assert_eq!((copied.digest.clone(), copied.was_complete), (index.digest.clone(), false));
     assert!(copied.bytes >= 300_000, "{copied:?}");
     let mirrored = format!("{}/mirror/app:v1", to.host());

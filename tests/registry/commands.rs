@@ -3,20 +3,30 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::Credentials;
+use flux_operator::oci::{BlobSource, Credentials, Descriptor, Digest, Registries, Repository};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 
 use super::artifacts::{push_distribution, push_multi};
 use super::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
 use super::support::run::Run;
 use super::support::runner;
-use super::{client, login, repository, tests};
+use super::{client, login, noise, repository, tests};
+
+const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
+    metadata: {name: flux, namespace: flux-system}\n\
+    spec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
 
 tests![
     manifests_go_to_a_registry_and_come_back,
     an_instance_is_built_from_its_artifact,
     images_are_mirrored_and_checked,
+    a_version_goes_through_an_air_gap_in_one_file,
+    a_pull_wants_the_signature_that_the_key_verifies,
 ];
 
 /// Runs the binary in a folder that is also its home.
@@ -162,4 +172,153 @@ async fn images_are_mirrored_and_checked() {
     call(&["distribution", "check-mirror"], &[]).await.exits(0);
     let again = call(&["distribution", "mirror"], &[]).await.exits(0).stdout;
     assert_eq!(again.matches("present").count(), 2, "{again}");
+}
+
+async fn a_version_goes_through_an_air_gap_in_one_file() {
+    let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let embedded = Distribution::embedded();
+    let newest = embedded.versions().pop().unwrap();
+    let mut digests = Vec::new();
+    for component in [Component::SourceController, Component::KustomizeController] {
+        let tag = embedded.tag(&newest, component).unwrap();
+        let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
+        let index = push_multi(&client(Credentials::Anonymous), &reference, &noise(3 << 20)).await;
+        digests.push((format!("{component}:{tag}"), index.digest.to_string()));
+    }
+    let source = format!("{}/src", from.host());
+    let components = "source-controller,kustomize-controller";
+    let pack = ["distribution", "pack", "--registry", &source, "--components", components, "-o"];
+    let packed = run(home, &[&pack[..], &["flux.tar", "--images"]].concat()).await.exits(0);
+    assert!(packed.stdout.starts_with("sha256:"), "{}", packed.stdout);
+    assert!(!home.join("flux.tar.partial").exists());
+    run(home, &[&pack[..], &["again.tar", "--images"]].concat()).await.exits(0);
+    assert!(
+        std::fs::read(home.join("flux.tar")).unwrap() == std::fs::read(home.join("again.tar")).unwrap(),
+        "the same images and manifests give the same file"
+    );
+    run(home, &[&pack[..], &["list.tar"]].concat()).await.exits(0);
+
+    // From here on the first registry is out of reach.
+    drop(from);
+    let verified = run(home, &["distribution", "verify", "flux.tar"]).await;
+    assert!(verified.stderr.contains("2 images are in it"), "{}", verified.stderr);
+    assert_eq!(verified.exits(0).stdout, packed.stdout);
+    let listed = run(home, &["distribution", "verify", "list.tar"]).await.exits(0);
+    assert_eq!(listed.stderr.matches("not in it: ").count(), 2, "{}", listed.stderr);
+
+    let target = format!("{}/mirror", to.host());
+    let mirror = ["distribution", "mirror", "--from"];
+    let copied = run(home, &[&mirror[..], &["flux.tar", &target, "--include-artifact", "-o", "name"]].concat()).await;
+    assert!(copied.stderr.contains(&format!("spec.distribution.registry: {target}")), "{}", copied.stderr);
+    assert_eq!(copied.exits(0).stdout.lines().count(), 3);
+    for (image, digest) in &digests {
+        // All platforms, with the digest they had.
+        assert_eq!(to.judge("crane", &["digest", &format!("{target}/{image}")]).unwrap().trim(), digest);
+        to.judge("crane", &["manifest", "--platform", "linux/arm64", &format!("{target}/{image}")]).unwrap();
+    }
+    let again = run(home, &[&mirror[..], &["flux.tar", &target]].concat()).await.exits(0).stdout;
+    assert_eq!(again.matches("present").count(), 2, "{again}");
+    run(home, &[&mirror[..], &["list.tar", &format!("{}/none", to.host())]].concat())
+        .await
+        .exits(3)
+        .stderr_has("has images only with --images");
+
+    // The file, and the artifact that came out of it, are distributions like any other.
+    write(home, "flux.yaml", INSTANCE);
+    let revision = ["build", "instance", "-f", "flux.yaml", "--revision"];
+    let embedded = run(home, &revision).await.exits(0).stdout;
+    let artifact = format!("oci://{target}/flux-operator-manifests:{newest}");
+    for distribution in ["flux.tar", "oci-layout:flux.tar", &artifact] {
+        let built = run(home, &[&revision[..], &["--distribution", distribution]].concat()).await;
+        assert_eq!(built.exits(0).stdout, embedded, "{distribution}");
+    }
+
+    let mut damaged = std::fs::read(home.join("flux.tar")).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(home.join("damaged.tar"), &damaged).unwrap();
+    run(home, &["distribution", "verify", "damaged.tar"]).await.exits(1).stderr_has("has the digest");
+    std::fs::write(home.join("cut.tar"), &damaged[..middle]).unwrap();
+    run(home, &["distribution", "verify", "cut.tar"]).await.exits(1);
+    // An archive of our own making is not written into by its readers.
+    run(home, &["distribution", "verify", "nothing.tar"]).await.exits(1).stderr_has("nothing.tar");
+}
+
+/// Puts a signature beside a manifest as cosign does with a static key, in its older form.
+async fn sign(client: &Registries, repository: &Repository, digest: &Digest, key: &EcdsaKeyPair) {
+    let payload = serde_json::json!({"critical": {
+        "identity": {"docker-reference": repository.to_string()},
+        "image": {"docker-manifest-digest": digest.to_string()},
+        "type": "cosign container image signature",
+    }, "optional": null});
+    let payload = payload.to_string().into_bytes();
+    let signature = STANDARD.encode(key.sign(&SystemRandom::new(), &payload).unwrap());
+    let mut layer = Descriptor::of("application/vnd.dev.cosign.simplesigning.v1+json", &payload);
+    layer.annotations = Some([("dev.cosignproject.cosign/signature".to_owned(), signature)].into());
+    let config = Descriptor::of("application/vnd.oci.image.config.v1+json", b"{}");
+    for (descriptor, bytes) in [(&config, b"{}".to_vec()), (&layer, payload)] {
+        client.push_blob(repository, descriptor, &BlobSource::Bytes(bytes.into()), None, None).await.unwrap();
+    }
+    let tag = repository.with_tag(&format!("sha256-{}.sig", digest.hex())).unwrap();
+    client.push_manifest(&tag, &super::image(&config, &[layer])).await.unwrap();
+}
+
+/// A new key and its public half in PEM.
+fn signing_key() -> (EcdsaKeyPair, String) {
+    let random = SystemRandom::new();
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap();
+    // SubjectPublicKeyInfo of a P-256 point (RFC 5480) up to the point itself.
+    let head =
+        b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
+    let der = [&head[..], key.public_key().as_ref()].concat();
+    (key, format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der)))
+}
+
+async fn a_pull_wants_the_signature_that_the_key_verifies() {
+    let registry = Registry::start().await.unwrap();
+    let (host, home) = (registry.host(), tempfile::tempdir().unwrap());
+    let (home, client) = (home.path(), client(Credentials::Anonymous));
+    let reference = repository(&host, "flux").with_tag("latest").unwrap();
+    let pushed = push_distribution(&client, &reference).await;
+    let ((ours, our_key), (theirs, _)) = (signing_key(), signing_key());
+    write(home, "ours.pub", &our_key);
+    write(home, "flux.yaml", INSTANCE);
+    let url = reference.url();
+    let verify = ["distribution", "verify", "--key", "ours.pub", &url];
+    let pulls = [
+        &verify[..],
+        &["distribution", "pull", "-o", "out", "--verify-key", "ours.pub", "--distribution", &url],
+        &["build", "instance", "-f", "flux.yaml", "--verify-key", "ours.pub", "--distribution", &url],
+        &["distribution", "versions", "--verify-key", "ours.pub", "--distribution", &url],
+    ];
+    let refused = "carries no signature that the key verifies";
+    for pull in pulls {
+        run(home, pull).await.exits(1).stderr_has(&format!("{refused} (0 seen)"));
+    }
+    sign(&client, &reference.repository, &pushed.digest, &theirs).await;
+    for pull in pulls {
+        run(home, pull).await.exits(1).stderr_has(&format!("{refused} (1 seen)"));
+    }
+    sign(&client, &reference.repository, &pushed.digest, &ours).await;
+    for pull in pulls {
+        run(home, pull).await.exits(0);
+    }
+    let verified = run(home, &verify).await.exits(0);
+    assert_eq!(verified.stdout.trim(), pushed.digest.to_string());
+    verified.stderr_has("signed with the key that ours.pub verifies");
+    // A signature is about one digest: another artifact under the tag is not signed, though it is in the cache.
+    let other = super::artifacts::push_files(&client, &reference, &[("flux/v2.9.4/rbac.yaml", "")]).await;
+    assert_ne!(other.digest, pushed.digest);
+    for pull in pulls {
+        run(home, pull).await.exits(1).stderr_has(&format!("{refused} (0 seen)"));
+    }
+    run(home, &["distribution", "verify", "--key", "ours.pub", "out"])
+        .await
+        .exits(1)
+        .stderr_has("signatures can only be verified of artifacts in a registry");
+    let by_digest = reference.at(pushed.digest).url();
+    run(home, &["distribution", "verify", &by_digest]).await.exits(0).stderr_has("the signature was not verified");
 }

@@ -128,7 +128,7 @@ async fn a_large_blob_is_sent_from_a_file_and_saved_to_one() {
     let counter: ByteCounter = Arc::new(move |bytes| {
         sum.fetch_add(bytes, Ordering::Relaxed);
     });
-    let source = BlobSource::File(from);
+    let source = BlobSource::File { path: from, offset: 0 };
     assert!(client.push_blob(&repository, &descriptor, &source, None, Some(&counter)).await.unwrap());
     assert_eq!(counted.load(Ordering::Relaxed), descriptor.size);
     assert!(std::fs::read(registry.stored_blob(descriptor.digest.hex())).unwrap() == content);

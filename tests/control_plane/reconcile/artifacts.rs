@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,10 +20,15 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::reconcile::world::*;
 use crate::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
+use crate::support::run::Run;
+use crate::support::runner::command;
 use crate::support::{ClusterTest, Options, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use]
+    cluster_tests![
+        an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use,
+        offline_opens_no_connection_but_the_api_servers,
+    ]
 }
 
 /// As the controller: anonymous unless the instance has a pull secret.
@@ -130,4 +138,73 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
     world.instance(wrong).await;
     let outcome = run(&world).await.unwrap();
     assert!(matches!(outcome.failure, Some(Failure::Build(_))), "{outcome:?}");
+}
+
+/// Counts who connects, and hangs up.
+async fn count_connections() -> (u16, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let counted = count.clone();
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            drop(connection);
+        }
+    });
+    (port, count)
+}
+
+async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
+    let registry = Registry::start().await.unwrap();
+    let (port, connections) = count_connections().await;
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let home = tempfile::tempdir().unwrap();
+    let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
+    embedded.export(&embedded.versions().pop().unwrap(), folder.path()).unwrap();
+    let stored: Reference = format!("oci://{}/flux:stable", registry.host()).parse().unwrap();
+    let digest = push(&registry.host(), &stored, folder.path()).await;
+    let write = |name: &str, artifact: &str| {
+        let mut spec = spec("2.x");
+        (spec["wait"], spec["distribution"]["artifact"]) = (json!(false), json!(artifact));
+        let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
+        std::fs::write(home.path().join(name), instance.to_string()).unwrap();
+    };
+    // Whatever is not the API server is the counting listener: registries on loopback by name, others by proxy.
+    write("by-digest.yaml", &format!("oci://localhost:{port}/flux@{digest}"));
+    write("by-tag.yaml", &format!("oci://localhost:{port}/flux:stable"));
+    write("elsewhere.yaml", "oci://registry.example.com/flux:stable");
+    let run = async |arguments: &[&str]| {
+        let proxy = format!("http://127.0.0.1:{port}");
+        let mut command: Command = command(world.kubeconfig.path(), home.path());
+        command.args(arguments).current_dir(home.path()).stdin(Stdio::null());
+        command.envs([("HTTPS_PROXY", proxy.as_str()), ("HTTP_PROXY", &proxy), ("NO_PROXY", "127.0.0.1,localhost")]);
+        let output: Output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        Run::from(output)
+    };
+    run(&["distribution", "pull", "-o", "out", "--distribution", &stored.url()]).await.exits(0);
+    assert_eq!(connections.swap(0, Ordering::SeqCst), 0);
+
+    // Without the flag the listener is asked, or the test would prove nothing.
+    for file in ["by-tag.yaml", "elsewhere.yaml"] {
+        run(&["build", "instance", "-f", file, "--timeout", "20s"]).await.exits(6);
+        assert!(connections.swap(0, Ordering::SeqCst) > 0, "{file}");
+        run(&["build", "instance", "-f", file, "--offline"]).await.exits(1).stderr_has("no connection may be opened");
+    }
+    for arguments in [
+        &["build", "instance", "-f", "by-digest.yaml", "--offline"][..],
+        &["apply", "instance", "-f", "by-digest.yaml", "--in-process", "--offline"],
+        &["plan", "instance", "-f", "by-digest.yaml", "--offline"],
+        &["plan", "instance", "--offline"],
+        &["reconcile", "instance", "--in-process", "--offline"],
+        &["get", "inventory", "--offline"],
+        &["get", "components", "--offline"],
+    ] {
+        run(arguments).await.exits(0);
+    }
+    run(&["check", "--offline"]).await;
+    let failed = run(&["apply", "instance", "-f", "elsewhere.yaml", "--in-process", "--offline"]).await.exits(1);
+    failed.stderr_has("ArtifactFailed").stderr_has("no connection may be opened");
+    assert_eq!(ready(&world.read_instance().await).1, "ArtifactFailed");
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
 }
