@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -22,12 +21,6 @@ pub fn flux_instance_schema() -> &'static Value {
         generate().pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map_or(json!({}), Value::take)
     });
     &SCHEMA
-}
-
-/// Returns the definition in the type the API client applies.
-pub fn flux_instance_definition() -> CustomResourceDefinition {
-    // The value was made from this very type, plus fields that the type has.
-    serde_json::from_value(flux_instance()).unwrap_or_else(|_| FluxInstance::crd())
 }
 
 fn generate() -> Value {

@@ -46,24 +46,6 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// A stable PascalCase word for metrics and structured output.
-    pub fn category(&self) -> &'static str {
-        match self {
-            BuildError::VersionRange(_) => "InvalidVersionRange",
-            BuildError::NoVersion { .. } | BuildError::UnknownMinor { .. } => "VersionNotFound",
-            BuildError::UnreadableVersion(_) => "InvalidVersion",
-            BuildError::Downgrade { .. } => "Downgrade",
-            BuildError::Invalid(_) => "InvalidSpec",
-            BuildError::Unsupported(_) => "UnsupportedByVersion",
-            BuildError::Patch(_) => "InvalidPatch",
-            BuildError::UnmatchedPatch { .. } => "UnmatchedPatch",
-            BuildError::NoDigests { .. } => "MissingDigests",
-            BuildError::Duplicate(_) => "DuplicateObject",
-            BuildError::Image(_) => "InvalidImage",
-            BuildError::Manifest { .. } | BuildError::Distribution(_) => "InvalidDistribution",
-        }
-    }
-
     /// What a person can do about it, where there is one thing to do.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -27,7 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
 async fn instances(client: Client) -> Api<DynamicObject> {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     definitions
-        .create(&PostParams::default(), &crd::flux_instance_definition())
+        .create(&PostParams::default(), &serde_json::from_value(crd::flux_instance()).expect("a definition"))
         .await
         .expect("the definition is valid");
     let instances = Api::namespaced_with(client, "default", &ApiResource::erase::<FluxInstance>(&()));
