@@ -6,13 +6,14 @@ mod interrupts;
 mod matrix;
 mod processes;
 mod requests;
+mod second_actor;
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [requests::tests(), interrupts::tests()].concat()
+    [requests::tests(), second_actor::tests(), interrupts::tests()].concat()
 }
 
 /// Says what goes on, when asked to.

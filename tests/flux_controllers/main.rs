@@ -13,6 +13,7 @@
 mod support;
 
 mod harness;
+mod prune;
 mod reads;
 mod requests;
 mod ssh;
@@ -27,7 +28,7 @@ use support::flux::Controller;
 fn main() -> ExitCode {
     let installing = [ssh::tests(), sync::tests()].concat().into_iter().map(ClusterTest::that_installs).collect();
     support::run_flux_tests(
-        [harness::tests(), reads::tests(), requests::tests(), installing].concat(),
+        [harness::tests(), prune::tests(), reads::tests(), requests::tests(), installing].concat(),
         &[Controller::Source, Controller::Kustomize],
     )
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::stream;
-use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -20,6 +20,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -38,6 +39,10 @@ pub enum Fault {
     CutAfter,
     /// The connection ends after this many bytes of the answer's body.
     CutWithin { bytes: usize },
+    /// The API server handles it; its answer arrives without a body. A watch ends at once.
+    BodyLost,
+    /// It is forwarded once the value is true.
+    WaitFor(watch::Receiver<bool>),
     /// The proxy answers it with a `Status` object. `retry_after` in seconds.
     Answer { status: u16, retry_after: Option<u32> },
     /// No answer, and the connection stays open.
@@ -45,6 +50,21 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// 403, as of a gateway: it names no object.
+    pub fn forbidden() -> Fault {
+        Fault::Answer { status: 403, retry_after: None }
+    }
+
+    /// 404, as of a gateway: it names no object.
+    pub fn not_found() -> Fault {
+        Fault::Answer { status: 404, retry_after: None }
+    }
+
+    /// 410, as for a resource version that is too old.
+    pub fn gone() -> Fault {
+        Fault::Answer { status: 410, retry_after: None }
+    }
+
     /// 409, as for a stale resource version.
     pub fn conflict() -> Fault {
         Fault::Answer { status: 409, retry_after: None }
@@ -294,6 +314,18 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
             let frames = [Ok(Frame::data(body)), Err("cut within the answer".into())];
             Response::from_parts(parts, BodyExt::boxed(StreamBody::new(stream::iter(frames))))
         }
+        Some(Fault::BodyLost) => {
+            let (mut parts, _body) = shared.upstream.forward(request, &sender).await?.into_parts();
+            // The rest of the answer goes with its connection.
+            sender.lock().await.take();
+            parts.headers.remove(CONTENT_LENGTH);
+            Response::from_parts(parts, Full::default().map_err(|never| match never {}).boxed())
+        }
+        Some(Fault::WaitFor(mut allowed)) => {
+            // Whoever held it is gone: it passes.
+            let _gone = allowed.wait_for(|allowed| *allowed).await.is_err();
+            shared.upstream.forward(request, &sender).await?
+        }
         Some(Fault::Delay(_)) | None => shared.upstream.forward(request, &sender).await?,
     };
     if let Some(seen) = locked(&shared.seen).get_mut(index) {
@@ -309,6 +341,7 @@ fn answer(status: u16, retry_after: Option<u32>) -> Fallible<Response<Body>> {
         403 => "Forbidden",
         404 => "NotFound",
         409 => "Conflict",
+        410 => "Expired",
         429 => "TooManyRequests",
         503 => "ServiceUnavailable",
         _ => "InternalError",

@@ -37,7 +37,12 @@ impl Phase {
 pub enum Kind {
     CutBefore,
     CutAfter,
+    /// Handled, and answered with an empty body: a garbled answer, a watch that ends at once.
+    BodyLost,
+    Forbidden,
+    NotFound,
     Conflict,
+    Gone,
     TooManyRequests,
     InternalError,
     Unavailable,
@@ -45,21 +50,29 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 11] = [
         Kind::CutBefore,
         Kind::CutAfter,
+        Kind::BodyLost,
+        Kind::Forbidden,
+        Kind::NotFound,
         Kind::Conflict,
+        Kind::Gone,
         Kind::TooManyRequests,
         Kind::InternalError,
         Kind::Unavailable,
         Kind::Hang,
     ];
 
-    fn fault(self) -> Fault {
+    pub fn fault(self) -> Fault {
         match self {
             Kind::CutBefore => Fault::CutBefore,
             Kind::CutAfter => Fault::CutAfter,
+            Kind::BodyLost => Fault::BodyLost,
+            Kind::Forbidden => Fault::forbidden(),
+            Kind::NotFound => Fault::not_found(),
             Kind::Conflict => Fault::conflict(),
+            Kind::Gone => Fault::gone(),
             Kind::TooManyRequests => Fault::too_many_requests(1),
             Kind::InternalError => Fault::internal_error(),
             Kind::Unavailable => Fault::unavailable(),
@@ -327,7 +340,7 @@ async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
 }
 
 /// Path and query without what differs between two lives.
-fn path_of(uri: &str) -> String {
+pub fn path_of(uri: &str) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
     let query: Vec<&str> =
         query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("resourceVersion=")).collect();
