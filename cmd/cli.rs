@@ -49,6 +49,7 @@ pub enum Command {
     Trace(crate::trace::Args),
     Events(crate::events::Args),
     Stats(crate::stats::Args),
+    Status(crate::status::Args),
     #[command(subcommand)]
     Why(crate::why::Command),
     Check(crate::check::Args),

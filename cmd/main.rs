@@ -20,12 +20,14 @@ mod explain;
 mod export;
 mod generate;
 mod get;
+mod grammar;
 mod plan;
 mod reconcile;
 mod render;
 mod resume;
 mod shell;
 mod stats;
+mod status;
 mod suspend;
 mod trace;
 mod tree;
@@ -52,7 +54,9 @@ fn main() -> ExitCode {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let parsed = config.with_defaults(Cli::command()).try_get_matches_from(&arguments).and_then(|matches| {
+    let tree = config.with_defaults(Cli::command());
+    let arguments = grammar::in_order(&arguments, &tree);
+    let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
         Ok((cli.disentangled(), command_words(&matches)))
     });
@@ -90,6 +94,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
+        Command::Status(args) => status::run(&args, shell),
         Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),

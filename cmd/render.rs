@@ -3,5 +3,6 @@
 pub mod field_text;
 pub mod hints;
 pub mod next_step;
+pub mod screen;
 pub mod table;
 pub mod tree;

@@ -18,6 +18,7 @@ pub(crate) mod operator;
 pub mod read;
 pub mod report;
 pub mod resources;
+pub mod status;
 pub mod trace;
 pub mod tree;
 pub mod version;

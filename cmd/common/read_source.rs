@@ -213,13 +213,7 @@ fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, n
 
 /// The kind of FluxInstance.
 pub fn instance_type() -> ResourceType {
-    // The table always has it; a test of the table says so.
-    flux_operator::api::kinds::find("FluxInstance").map(|k| k.resource_type()).unwrap_or(ResourceType::namespaced(
-        flux_operator::api::well_known::GROUP,
-        "v1",
-        "FluxInstance",
-        "fluxinstances",
-    ))
+    kinds::INSTANCE
 }
 
 /// Ends a read that takes longer than `--timeout`, or a minute.

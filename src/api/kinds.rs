@@ -163,6 +163,7 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
+pub const INSTANCE: ResourceType = ResourceType::namespaced(well_known::GROUP, "v1", "FluxInstance", "fluxinstances");
 pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
 pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
 pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");

@@ -1,0 +1,69 @@
+//! One screen of labelled lines: a label once, marks before what is well or not, nothing wider than the terminal.
+
+use anstyle::{AnsiColor, Style};
+
+use super::table::{clean, cut, terminal_width};
+use crate::shell::Shell;
+
+/// Width of the labels.
+const LABEL: usize = 13;
+
+pub struct Screen {
+    /// `None` where nothing is cut.
+    width: Option<usize>,
+    color: bool,
+    label: String,
+    text: String,
+}
+
+impl Screen {
+    pub fn new(shell: &Shell) -> Self {
+        let width = shell.stdout_is_terminal().then(terminal_width);
+        Screen { width, color: shell.stdout_color(), label: String::new(), text: String::new() }
+    }
+
+    pub fn line(&mut self, label: &str, says: &str) {
+        self.styled(label, "", says, None);
+    }
+
+    /// A line about something that is well, is not, or of which neither can be said.
+    pub fn marked(&mut self, label: &str, well: Option<bool>, says: &str) {
+        let (mark, color) = match well {
+            Some(true) => ("✔ ", Some(AnsiColor::Green)),
+            Some(false) => ("✗ ", Some(AnsiColor::Red)),
+            None => ("• ", None),
+        };
+        self.styled(label, mark, says, color);
+    }
+
+    /// A line to copy: never cut.
+    pub fn command(&mut self, label: &str, command: &str) {
+        let label = self.label(label);
+        self.text.push_str(&format!("{label}{}\n", clean(command)));
+    }
+
+    pub fn text(self) -> String {
+        self.text
+    }
+
+    fn styled(&mut self, label: &str, mark: &str, says: &str, color: Option<AnsiColor>) {
+        let label = self.label(label);
+        let says = clean(says);
+        let left = self.width.map(|width| width.saturating_sub(LABEL + mark.chars().count()));
+        let says = left.map_or_else(|| says.clone(), |left| cut(&says, left));
+        let mark = match color.filter(|_| self.color) {
+            Some(color) => format!("{}{mark}{}", color.on_default(), Style::new().render_reset()),
+            None => mark.to_owned(),
+        };
+        self.text.push_str(format!("{label}{mark}{says}").trim_end());
+        self.text.push('\n');
+    }
+
+    /// The label, where it is another one than that of the line before.
+    fn label(&mut self, label: &str) -> String {
+        let shown = if self.label == label { "" } else { label };
+        let padded = format!("{shown:LABEL$}");
+        self.label = label.to_owned();
+        padded
+    }
+}

@@ -1,0 +1,185 @@
+//! `status`: the first command of the day.
+
+use flux_operator::api::kinds::{DEPLOYMENT, FLUX_KINDS, POD};
+use flux_operator::distribution::Distribution;
+use flux_operator::inspect::listing::short_age;
+use flux_operator::inspect::resources::ResourceRow;
+use flux_operator::inspect::status::{KindCounts, StatusView, status};
+use jiff::Timestamp;
+
+use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::watch::Changes;
+use crate::render::next_step::command;
+use crate::render::screen::Screen;
+use crate::shell::output::{Format, ViewArgs, structured};
+use crate::shell::{CliError, Exit, Shell};
+
+/// Show the whole installation on one screen
+///
+/// Versions, operator, instance, controllers, sync, Flux objects by kind and the
+/// oldest failures, with the command to run next. Ends with 0 when all is well and
+/// with 7 when something is not.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The first look of the day\n  \
+    flux-operator status\n\n  \
+    # Until Ctrl-C, drawn anew whenever something changes\n  \
+    flux-operator status --watch\n\n  \
+    # Whether all is well, for scripts\n  \
+    flux-operator status -o jsonpath='{.well}'\n\n  \
+    # From a dump somebody sent\n  \
+    flux-operator status --from ./dump")]
+pub struct Args {
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+const CLIENT: &str = env!("CARGO_PKG_VERSION");
+/// Cells of a bar.
+const BAR: usize = 16;
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        if !args.watch {
+            let view = look(shell, &source).await?;
+            shell.print_in_colour(&text(&view, args, shell, source.now())?)?;
+            return Ok(if view.well { Exit::Done } else { Exit::Unhealthy });
+        }
+        let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
+        let mut changes = Changes::of(&source, &kinds, None)?;
+        shell.interruption().set("nothing was changed", None);
+        let mut shown = String::new();
+        loop {
+            let text = text(&look(shell, &source).await?, args, shell, source.now())?;
+            if shell.stdout_is_terminal() {
+                shell.redraw(&text)?;
+            } else if text != shown {
+                shell.print(&text)?;
+            }
+            shown = text;
+            changes.next().await;
+        }
+    })
+}
+
+async fn look(shell: &Shell, source: &Source) -> Result<StatusView<String>, CliError> {
+    let namespace = source.instance_namespace();
+    let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
+    let now = source.now();
+    let view = source.view(shell, |snapshot| status(snapshot, &namespace, CLIENT, &known, now));
+    let viewed = within(shell, view).await??;
+    for refusal in &viewed.refusals {
+        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+    }
+    Ok(viewed.value.map_steps(|step| command(&step)))
+}
+
+fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -> Result<String, CliError> {
+    Ok(match structured(view, &args.view.output)? {
+        Some(text) => text,
+        None if matches!(args.view.output, Format::Name) => {
+            view.instance.iter().map(|row| format!("fluxinstance.fluxcd.controlplane.io/{}\n", row.name)).collect()
+        }
+        None => screen(view, Screen::new(shell), now),
+    })
+}
+
+fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> String {
+    let versions = &view.versions;
+    let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".into());
+    let allowed = match (&versions.range, &versions.newest_allowed) {
+        (Some(range), Some(newest)) => format!(" ({range}, newest allowed {newest})"),
+        (Some(range), None) => format!(" ({range})"),
+        _ => String::new(),
+    };
+    screen.line("Flux", &format!("{}{allowed}", known(&versions.distribution)));
+    screen.line("Kubernetes", &known(&versions.kubernetes));
+    let operator = versions.operator.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
+    screen.marked("Operator", operator_is_fine(view), &format!("{operator}{}", view.operator.message));
+    match &view.instance {
+        None => screen.marked("Instance", Some(false), "there is none in this namespace"),
+        Some(row) => {
+            let since = row.last_reconciled.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
+            let says = format!("{}/{}  Ready is {}{since}: {}", row.namespace, row.name, row.ready, row.message);
+            screen.marked("Instance", Some(row.ready == "True"), &says);
+        }
+    }
+    for controller in &view.controllers {
+        let why = controller.message.as_ref().map(|message| format!("  {message}")).unwrap_or_default();
+        let says = format!("{} {}/{}{why}", controller.name, controller.ready_pods, controller.desired_pods);
+        screen.marked("Controllers", Some(controller.message.is_none()), &says);
+    }
+    for row in &view.sync {
+        let revision = row.revision.as_ref().map(|revision| format!("  {revision}")).unwrap_or_default();
+        let message = if row.ready == "True" { String::new() } else { format!("  {}", row.message) };
+        screen.marked("Sync", Some(row.ready == "True"), &format!("{}/{}{revision}{message}", row.kind, row.name));
+    }
+    let longest = view.kinds.iter().map(|counts| counts.kind.len()).max().unwrap_or_default();
+    for counts in &view.kinds {
+        let says = format!("{:longest$}  {}  {}", counts.kind, bar(counts), told(counts));
+        screen.marked("Objects", Some(counts.failing == 0), &says);
+    }
+    if !view.failures.is_empty() {
+        let total: usize = view.kinds.iter().map(|counts| counts.total).sum();
+        screen.line("Failing", &format!("{} of {total}, for the longest:", view.failing));
+        for row in &view.failures {
+            screen.marked("Failing", Some(false), &failure(row, now));
+        }
+    }
+    if let Some(next) = &view.next {
+        screen.command("Next", next);
+    }
+    screen.text()
+}
+
+/// Nobody at all is fine: an instance can be kept from terminals and pipelines.
+fn operator_is_fine(view: &StatusView<String>) -> Option<bool> {
+    match view.operator.state {
+        "Running" => Some(true),
+        "Stopped" | "Silent" => Some(false),
+        _ => None,
+    }
+}
+
+fn failure(row: &ResourceRow, now: Timestamp) -> String {
+    let since = row.last_reconciled.map(|at| format!(", {}", short_age(at, now))).unwrap_or_default();
+    format!("{}/{}/{}{since}: {} ({})", row.kind, row.namespace, row.name, row.message, row.reason)
+}
+
+/// How much of a kind is ready: every object that is not leaves a gap.
+fn bar(counts: &KindCounts) -> String {
+    let full = if counts.ready == counts.total { BAR } else { (counts.ready * BAR / counts.total.max(1)).min(BAR - 1) };
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+fn told(counts: &KindCounts) -> String {
+    let waiting = counts.total.saturating_sub(counts.ready + counts.failing + counts.suspended);
+    let words =
+        [(counts.ready, "ready"), (counts.failing, "failing"), (counts.suspended, "suspended"), (waiting, "waiting")];
+    let words: Vec<String> =
+        words.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(total: usize, ready: usize, failing: usize) -> KindCounts {
+        KindCounts { kind: "Kustomization", total, ready, failing, suspended: 0 }
+    }
+
+    #[test]
+    fn a_bar_is_full_only_when_every_object_is_ready() {
+        assert_eq!(bar(&counts(3, 3, 0)), "█".repeat(BAR));
+        assert_eq!(bar(&counts(2000, 1999, 1)), format!("{}░", "█".repeat(BAR - 1)));
+        assert_eq!(bar(&counts(5, 0, 5)), "░".repeat(BAR));
+        assert_eq!(told(&counts(5, 2, 1)), "2 ready, 1 failing, 2 waiting");
+    }
+}
