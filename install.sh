@@ -13,6 +13,7 @@ Usage:
   --checksum  its SHA-256: 64 hex digits, or a file whose line starts with them
   --to        folder to install into [default: $HOME/.local/bin]
 
+Links beside it make it a kubectl plugin: kubectl flux-operator.
 The archive may also hold man pages (man/*.1); they go to DIR/../share/man/man1.
 USAGE
 }
@@ -115,6 +116,10 @@ mkdir -p "$to" || fail "cannot create $to" 'choose another folder with --to'
 [ -w "$to" ] || fail "cannot write to $to" 'choose another folder with --to, or run as its owner'
 # Copied beside the goal, then renamed: a running or half-written program is never in the way.
 cp "$program" "$to/.flux-operator.$$" && chmod 755 "$to/.flux-operator.$$" && mv -f "$to/.flux-operator.$$" "$to/flux-operator"
+# `kubectl flux-operator …`, and its completion.
+for plugin in kubectl-flux_operator kubectl_complete-flux_operator; do
+    ln -sf flux-operator "$to/$plugin"
+done
 if [ -d "$pages" ]; then
     manual="$to/../share/man/man1"
     mkdir -p "$manual" && cp "$pages"/*.1 "$manual"/

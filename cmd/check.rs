@@ -1,7 +1,10 @@
 //! `check`: is the cluster fit for Flux, and is Flux well in it?
 
+use flux_operator::distribution::Distribution;
+use flux_operator::distribution::api_migration::StoredVersions;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
+use crate::common::manifest_files::{self, FileMigration};
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::registries::SourceArgs;
 use crate::render::next_step::sentence;
@@ -22,6 +25,8 @@ use crate::shell::{CliError, Exit, Shell};
     --distribution oci://registry.example.com/flux:next\n\n  \
     # Everything\n  \
     flux-operator check\n\n  \
+    # API versions of manifests in Git\n  \
+    flux-operator check -f ./clusters\n\n  \
     # One line for a chat\n  \
     flux-operator check --short")]
 pub struct Args {
@@ -31,6 +36,10 @@ pub struct Args {
     /// One line with the sums and the problems
     #[arg(long)]
     pub short: bool,
+    /// Only the Flux API versions of manifests in a folder or file, as migrate
+    /// would change them
+    #[arg(short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
+    pub filename: Option<String>,
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
@@ -40,6 +49,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if let Some(place) = &args.filename {
+        return check_files(place, args, shell);
+    }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
@@ -61,6 +73,26 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.print(&text)?;
         Ok(if report.passed { Exit::Done } else { Exit::Failed })
     })
+}
+
+/// Whether every manifest is written at the API version that the newest Flux stores.
+fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let distribution = Distribution::embedded();
+    let version = manifest_files::flux_version(&distribution, None)?;
+    let versions = StoredVersions::of(&distribution, &version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+    let migration = FileMigration::new(&version, &manifest_files::look(place, &versions, shell)?);
+    let (edits, lost) = manifest_files::lines(&migration);
+    match structured(&migration, &args.view.output)? {
+        Some(text) => shell.print(&text)?,
+        None => shell.print(&lost.iter().fold(edits, |text, line| text + line + "\n"))?,
+    }
+    if migration.edits() + migration.lost() == 0 {
+        shell.status(&format!("every Flux object is written as Flux {} stores it", migration.flux));
+        return Ok(Exit::Done);
+    }
+    shell.hint(&format!("rewrite them with `flux-operator migrate -f {place}`"));
+    Ok(Exit::Failed)
 }
 
 fn mark(verdict: Verdict) -> &'static str {

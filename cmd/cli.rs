@@ -76,6 +76,7 @@ pub enum Command {
     Uninstall(crate::uninstall::Command),
     #[command(subcommand)]
     Export(crate::export::Command),
+    Migrate(crate::migrate::Args),
     Explain(crate::explain::Args),
     #[command(subcommand)]
     Distribution(crate::distribution::Command),

@@ -8,6 +8,7 @@ mod follow;
 mod inventory;
 pub mod list;
 pub mod manifest_file;
+pub mod manifest_files;
 pub mod read_source;
 pub mod registries;
 mod request;

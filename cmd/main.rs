@@ -21,6 +21,8 @@ mod export;
 mod generate;
 mod get;
 mod grammar;
+mod kubectl_plugin;
+mod migrate;
 mod plan;
 mod reconcile;
 mod render;
@@ -37,11 +39,15 @@ mod wait;
 mod why;
 
 use cli::{Cli, Command};
+use kubectl_plugin::command_tree;
 use shell::{CliError, Config, Exit, Shell};
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
+    if kubectl_plugin::complete(&arguments) {
+        return ExitCode::SUCCESS;
+    }
     if let [_, only] = arguments.as_slice()
         && (only == "--version" || only == "-V")
     {
@@ -54,15 +60,15 @@ fn main() -> ExitCode {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let tree = config.with_defaults(Cli::command());
+    let tree = config.with_defaults(command_tree());
     let arguments = grammar::in_order(&arguments, &tree);
     let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command_tree()))?;
         Ok((cli.disentangled(), command_words(&matches)))
     });
     let (cli, words) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return shell::usage::report(error, &arguments, structured, Cli::command).into(),
+        Err(error) => return shell::usage::report(error, &arguments, structured, command_tree).into(),
     };
     let shell = Shell::new(&cli.global, config, structured, words);
     // Not earlier: help is there also for whoever has a wrong file.
@@ -101,6 +107,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
+        Command::Migrate(args) => migrate::run(&args, shell),
         Command::Export(command) => export::run(&command, shell),
         Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),

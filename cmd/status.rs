@@ -11,6 +11,7 @@ use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::watch::Changes;
 use crate::render::next_step::command;
 use crate::render::screen::Screen;
+use crate::render::table::terminal_width;
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -86,7 +87,10 @@ fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -
         None if matches!(args.view.output, Format::Name) => {
             view.instance.iter().map(|row| format!("fluxinstance.fluxcd.controlplane.io/{}\n", row.name)).collect()
         }
-        None => screen(view, Screen::new(shell), now),
+        None => {
+            let width = shell.stdout_is_terminal().then(terminal_width);
+            screen(view, Screen::new(width, shell.stdout_color()), now)
+        }
     })
 }
 

@@ -56,6 +56,7 @@
 //! flux-images/VERSION                     the newest version
 //! ```
 
+pub mod api_migration;
 mod controllers;
 mod export;
 mod lines;

@@ -12,6 +12,8 @@ use flux_operator::k8s::ResourceType;
 use crate::common::read_source::instance_type;
 use crate::shell::{Config, GlobalArgs, Shell};
 
+/// The name by which kubectl asks for completions.
+pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
 /// The flags of the line being completed that say which cluster and namespace.
@@ -78,9 +80,12 @@ fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
     names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
 }
 
-/// The words of the line being completed: what stands after `--` in the arguments of the shell's call.
+/// The words of the line being completed: what stands after `--` in the arguments of the shell's call, or all of kubectl's.
 fn words_of_line() -> Vec<String> {
     let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if words.first().is_some_and(|program| program.ends_with(COMPLETING_PLUGIN)) {
+        return words;
+    }
     words.iter().position(|w| w == "--").map(|at| words.iter().skip(at + 1).cloned().collect()).unwrap_or_default()
 }
 

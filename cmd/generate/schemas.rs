@@ -6,6 +6,7 @@ use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::instance::HistoryRow;
 use flux_operator::inspect::inventory::InventoryRow;
 use flux_operator::inspect::report::StatsRow;
+use flux_operator::inspect::status::StatusView;
 use flux_operator::inspect::trace::Trace;
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::version::VersionView;
@@ -13,6 +14,7 @@ use flux_operator::inspect::why::Why;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
+use crate::common::manifest_files::FileMigration;
 use crate::shell::{CliError, Config};
 
 /// How a list of rows is printed.
@@ -41,6 +43,8 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("version", schema::<VersionView>()),
         ("check", schema::<CheckReport<String>>()),
         ("why", schema::<Why<String>>()),
+        ("status", schema::<StatusView<String>>()),
+        ("migrate", schema::<FileMigration>()),
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();

@@ -2,14 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::table::{clean, cut, terminal_width};
-use crate::shell::Shell;
+use super::table::{clean, cut};
 
 /// Width of the labels.
 const LABEL: usize = 13;
 
 pub struct Screen {
-    /// `None` where nothing is cut.
     width: Option<usize>,
     color: bool,
     label: String,
@@ -17,9 +15,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn new(shell: &Shell) -> Self {
-        let width = shell.stdout_is_terminal().then(terminal_width);
-        Screen { width, color: shell.stdout_color(), label: String::new(), text: String::new() }
+    /// `width` is that of the terminal; without one nothing is cut.
+    pub fn new(width: Option<usize>, color: bool) -> Self {
+        Screen { width, color, label: String::new(), text: String::new() }
     }
 
     pub fn line(&mut self, label: &str, says: &str) {

@@ -251,11 +251,14 @@ mod tests {
         assert!(well.well, "{well:?}");
         assert_eq!(well.next, None);
         assert_eq!(well.sync.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["app"]);
+        let mut other = controller(1);
+        other["metadata"]["name"] = "helm-controller".into();
         for unwell in [
             vec![],
             vec![instance("False"), controller(1)],
             vec![instance("True"), controller(0)],
-            vec![instance("True")],
+            // Its controller is missing where others are.
+            vec![instance("True"), other.clone()],
             vec![instance("True"), controller(1), kustomization("app", "False", "x", "2026-01-01T00:00:00Z")],
         ] {
             let view = view(unwell);

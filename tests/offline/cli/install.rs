@@ -47,6 +47,10 @@ fn an_archive_with_the_right_checksum_is_installed_with_its_man_pages() {
         let program = Command::new(format!("{to}/flux-operator")).output().expect("runs");
         assert_eq!(program.stdout, b"it works\n");
         assert!(folder.path().join("share/man/man1/flux-operator.1").is_file());
+        for plugin in ["kubectl-flux_operator", "kubectl_complete-flux_operator"] {
+            let program = Command::new(format!("{to}/{plugin}")).output().expect("runs");
+            assert_eq!(program.stdout, b"it works\n", "{plugin}");
+        }
     }
 }
 
@@ -72,4 +76,27 @@ fn an_archive_without_checksum_or_program_is_refused() {
     assert!(text(&output.stderr).contains("--archive needs --checksum"));
     assert_eq!(install(&["--bogus"]).status.code(), Some(2));
     assert_eq!(install(&["--archive", "/nonexistent.tar.gz", "--checksum", &"a".repeat(64)]).status.code(), Some(1));
+}
+
+#[test]
+fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let named = |name: &str, arguments: &[&str]| {
+        let link = folder.path().join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_flux-operator"), &link).expect("linked");
+        }
+        let mut command = Command::new(link);
+        command.args(arguments).env_clear().env("HOME", folder.path()).env("KUBECONFIG", folder.path().join("none"));
+        text(&command.output().expect("runs").stdout)
+    };
+    // As cobra has it: a candidate a line, its description after a tab, the directive last.
+    let offered = named("kubectl_complete-flux_operator", &["get", "comp"]);
+    assert!(offered.starts_with("components\t") && offered.ends_with("\n:4\n"), "{offered}");
+    let flags = named("kubectl_complete-flux_operator", &["get", "components", "--outp"]);
+    assert!(flags.starts_with("--output\t"), "{flags}");
+    let help = named("kubectl-flux_operator", &["get", "components", "--help"]);
+    assert!(help.contains("Usage: kubectl flux-operator get components"), "{help}");
+    assert!(help.contains("\n  kubectl flux-operator get components"), "{help}");
+    assert!(!named("flux-operator", &["get", "components", "--help"]).contains("kubectl"));
 }

@@ -1,0 +1,74 @@
+//! The program as a kubectl plugin: `kubectl flux-operator …` starts it by the name `kubectl-flux_operator`, and asks
+//! `kubectl_complete-flux_operator` for completions (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>).
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+
+use crate::cli::Cli;
+use crate::common::complete::COMPLETING_PLUGIN;
+
+const PLUGIN: &str = "kubectl-flux_operator";
+/// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
+const NO_FILES: &str = ":4";
+
+/// The command tree, in the words of whoever started the program.
+pub fn command_tree() -> Command {
+    let tree = Cli::command();
+    if name_of_program().as_deref() == Some(PLUGIN) { in_words_of_kubectl(tree) } else { tree }
+}
+
+/// Answers kubectl's question for completions; `false` when it did not ask.
+pub fn complete(arguments: &[OsString]) -> bool {
+    if name_of_program().as_deref() != Some(COMPLETING_PLUGIN) {
+        return false;
+    }
+    let index = arguments.len().saturating_sub(1);
+    let here = std::env::current_dir().ok();
+    let found = clap_complete::engine::complete(&mut command_tree(), arguments.to_vec(), index, here.as_deref());
+    let mut text = String::new();
+    for candidate in found.unwrap_or_default() {
+        let help = candidate.get_help().map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
+        text.push_str(&candidate.get_value().to_string_lossy());
+        text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));
+        text.push('\n');
+    }
+    // A reader that went away is no failure.
+    let _ = writeln!(std::io::stdout(), "{text}{NO_FILES}");
+    true
+}
+
+fn name_of_program() -> Option<String> {
+    let program = std::env::args_os().next()?;
+    Some(Path::new(&program).file_name()?.to_string_lossy().into_owned())
+}
+
+fn in_words_of_kubectl(tree: Command) -> Command {
+    fn reword(command: Command) -> Command {
+        let examples =
+            command.get_after_help().map(|text| text.to_string().replace("flux-operator ", "kubectl flux-operator "));
+        let command = match examples {
+            Some(text) => command.after_help(text),
+            None => command,
+        };
+        command.mut_subcommands(reword)
+    }
+    reword(tree.bin_name("kubectl flux-operator"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_of_the_plugin_says_how_kubectl_is_asked() {
+        let mut tree = in_words_of_kubectl(Cli::command());
+        tree.build();
+        let status = tree.find_subcommand_mut("status").unwrap();
+        let help = status.render_long_help().to_string();
+        assert!(help.contains("Usage: kubectl flux-operator status"), "{help}");
+        assert!(help.contains("kubectl flux-operator status --watch"), "{help}");
+    }
+}
