@@ -17,6 +17,7 @@ use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
 use crate::common::{Followed, Session, Target, until_ready};
+use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -51,12 +52,8 @@ pub struct Args {
     /// Take fields over that another manager set to other values
     #[arg(long)]
     pub force_conflicts: bool,
-    /// Do not ask before custom resources are deleted with their definitions
-    ///
-    /// They go when a component is dropped; what Flux has deployed with them
-    /// keeps running.
-    #[arg(short, long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
@@ -133,7 +130,7 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
         let force = args.force_conflicts;
         reconcile::apply_instance(&session.cluster, manifest, force, distributions.as_ref(), options, listener).await
     };
-    reconcile_here(&request, options, args.yes, work).await
+    reconcile_here(&request, options, &args.confirm, work).await
 }
 
 /// The same command line without `--in-process`.

@@ -34,6 +34,6 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
         let work = async |options: &RunOptions, listener: &Listener| {
             reconcile::execute(&session.cluster, &saved, args.force_conflicts, options, listener).await
         };
-        reconcile_here(&request, options, args.yes, work).await
+        reconcile_here(&request, options, &args.confirm, work).await
     })?
 }

@@ -9,13 +9,12 @@ use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::cluster::requests::CallError;
-use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update};
 use flux_operator::reconcile::{
-    self, CustomResources, Distributions, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
+    self, Consent, Distributions, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
 };
 use kube::core::DynamicObject;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -24,7 +23,7 @@ use crate::common::connect::cli_error;
 use crate::common::registries::{self, SourceArgs};
 use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
-use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::shell::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, Shell, environment, interrupted};
 
@@ -224,61 +223,84 @@ async fn run_with_deadline<T>(
 }
 
 /// Does one run of the core and prints what came of it. Where custom resources would go away with their definitions, it asks
-/// first; a script has to say `yes`.
+/// first; in a protected context also before anything is pruned or goes back to an older version. A script has to say `yes`.
 ///
 /// # Errors
 /// 1 when nobody agreed: then nothing was done. Else as the run ended.
 pub async fn reconcile_here(
     request: &RunRequest<'_>,
     mut options: RunOptions,
-    yes: bool,
+    confirmation: &ConfirmArgs,
     work: impl AsyncFn(&RunOptions, &Listener) -> Result<Outcome, ReconcileError>,
 ) -> Result<Exit, CliError> {
-    let mut ended = run_with_deadline(request, options.clone(), &work).await?;
-    let renewed;
-    let mut request = request;
-    let request_again;
-    if let Err(ReconcileError::CustomResourcesLost { definitions }) = &ended {
-        agree_to_lose(request, yes, definitions).await?;
-        options.delete_custom_resources = true;
-        // The answer took as long as it took.
-        renewed = request.session.with_new_deadline();
-        request_again = RunRequest { session: &renewed, ..*request };
-        request = &request_again;
-        ended = run_with_deadline(request, options, &work).await?;
+    let shell = request.session.shell;
+    let context = request.session.cluster.endpoint.context.as_deref();
+    check_named_context(confirmation, context, request.verb)?;
+    let mut confirmation = confirmation.clone();
+    if protection(shell, context).is_some() && confirmation.confirm_context.is_none() {
+        options.consent = Consent::Nothing;
     }
-    match ended {
-        Ok(outcome) => print_outcome(request, &outcome),
-        Err(error) => Err(request.error(&error).await),
+    let mut renewed = None;
+    loop {
+        let session = renewed.as_ref().unwrap_or(request.session);
+        let request = RunRequest { session, ..*request };
+        let refused = match run_with_deadline(&request, options.clone(), &work).await? {
+            Ok(outcome) => return print_outcome(&request, &outcome),
+            Err(refused) => refused,
+        };
+        let Some((consent, lost, question)) = loss(&refused) else { return Err(request.error(&refused).await) };
+        agree_to_lose(&request, &confirmation, &lost, &question).await?;
+        options.consent = consent;
+        // The context was typed: what else is asked is about other things.
+        confirmation.confirm_context = context.map(str::to_owned);
+        // The answer took as long as it took.
+        renewed = Some(session.with_new_deadline());
+    }
+}
+
+/// What a refused run would lose: how far one has to agree, each loss, and the question.
+fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
+    match refused {
+        ReconcileError::CustomResourcesLost { definitions } => {
+            let lines = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+            let question = "delete these custom resources with their definitions";
+            Some((Consent::CustomResources, lines.collect(), question.to_owned()))
+        }
+        ReconcileError::Destructive { pruned, downgrade, .. } => {
+            let downgrade = downgrade.iter().map(|(from, to)| format!("Flux {from}: {to} is older"));
+            let lines = downgrade.chain(pruned.iter().map(ToString::to_string));
+            Some((Consent::Pruned, lines.collect(), "lose this".to_owned()))
+        }
+        _ => None,
     }
 }
 
 async fn agree_to_lose(
     request: &RunRequest<'_>,
-    yes: bool,
-    definitions: &[(ObjectId, CustomResources)],
+    confirmation: &ConfirmArgs,
+    lines: &[String],
+    question: &str,
 ) -> Result<(), CliError> {
     let shell = request.session.shell;
-    let lines = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
-    let lines: Vec<String> = lines.collect();
-    for line in &lines {
+    for line in lines {
         shell.status(&format!("goes: {line}"));
     }
-    shell.status("What Flux has deployed with them keeps running.");
-    let question =
-        format!("delete these custom resources with their definitions from {}", request.session.cluster.endpoint);
+    shell.status("What Flux has deployed keeps running.");
+    let question = format!("{question} from {}", request.session.cluster.endpoint);
     let context = request.session.cluster.endpoint.context.as_deref();
-    let confirmation = ConfirmArgs { yes, confirm_context: None };
-    let agreed = shell.interruptible(confirm(shell, &confirmation, context, &question, Agreement::Yes)).await;
+    let agreed = shell.interruptible(confirm(shell, confirmation, context, &question, Agreement::Yes)).await;
     agreed.map_err(|error| match error.exit() {
         Exit::Usage => {
             let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
             let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
             let refused = refused.cause("nobody can be asked without a terminal; nothing was done");
-            match yes {
+            let named = confirmation.confirm_context.is_some();
+            match protection(shell, context).zip(context).filter(|_| !named) {
                 // `--yes` does not speak for a context that the configuration protects.
-                true => refused.hint("the context is protected: repeat the command on a terminal"),
-                false => refused.hint("repeat the command with --yes to go ahead"),
+                Some((pattern, name)) => refused.hint(format!(
+                    "the context {name} is protected ({pattern}): repeat the command with --confirm-context {name} --yes"
+                )),
+                None => refused.hint("repeat the command with --yes to go ahead"),
             }
         }
         _ => error,
@@ -450,7 +472,9 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => {
             failed().hint("somebody else works on it: look at it again, then repeat the command")
         }
-        ReconcileError::CustomResourcesLost { .. } => failed().hint("repeat the command with --yes to go ahead"),
+        ReconcileError::CustomResourcesLost { .. } | ReconcileError::Destructive { .. } => {
+            failed().hint("repeat the command with --yes to go ahead")
+        }
         ReconcileError::LeaseLost { .. }
         | ReconcileError::NotEstablished { .. }
         | ReconcileError::InstanceGone { .. }

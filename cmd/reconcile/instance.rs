@@ -8,6 +8,7 @@ use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
 use crate::common::{RequestKind, Session, Target, request_and_follow};
+use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -34,9 +35,8 @@ pub struct Args {
     pub force: bool,
     #[command(flatten)]
     pub in_process: InProcessArgs,
-    /// Do not ask before custom resources are deleted with their definitions
-    #[arg(short, long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
     #[command(flatten)]
     pub distribution: DistributionArgs,
     #[command(flatten)]
@@ -91,5 +91,5 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     let work = async |options: &RunOptions, listener: &Listener| {
         reconcile::run(&session.cluster, &target.id(), distributions.as_ref(), options, listener).await
     };
-    reconcile_here(&request, options, args.yes, work).await
+    reconcile_here(&request, options, &args.confirm, work).await
 }

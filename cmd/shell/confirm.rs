@@ -36,23 +36,33 @@ pub async fn confirm(
     what: &str,
     agreement: Agreement<'_>,
 ) -> Result<(), CliError> {
-    let protected = context.and_then(|name| Some((name, shell.config().protects(name)?)));
-    if let Some(other) = args.confirm_context.as_deref().filter(|name| Some(*name) != context) {
-        let here = context.map_or("there is no context".to_owned(), |name| format!("the context is {name}"));
-        return Err(CliError::usage(format!("{what}: {here}, not {other}")));
-    }
-    match protected {
-        Some((name, pattern)) if args.confirm_context.is_none() => {
-            let what = format!("{what}: the context {name} is protected ({pattern})");
-            let hint = format!("repeat the command with --confirm-context {name} to go ahead");
-            ask(shell, &what, Agreement::Word(name), &hint).await?;
-        }
-        _ => {}
+    check_named_context(args, context, what)?;
+    if let Some((name, pattern)) = context.zip(protection(shell, context))
+        && args.confirm_context.is_none()
+    {
+        let what = format!("{what}: the context {name} is protected ({pattern})");
+        let hint = format!("repeat the command with --confirm-context {name} to go ahead");
+        ask(shell, &what, Agreement::Word(name), &hint).await?;
     }
     if args.yes {
         return Ok(());
     }
     ask(shell, what, agreement, "repeat the command with --yes to go ahead").await
+}
+
+/// The pattern of the configuration that protects a context.
+pub fn protection<'a>(shell: &'a Shell, context: Option<&str>) -> Option<&'a str> {
+    shell.config().protects(context?)
+}
+
+/// Refuses `--confirm-context` of another context than the one that is used.
+///
+/// # Errors
+/// Usage.
+pub fn check_named_context(args: &ConfirmArgs, context: Option<&str>, what: &str) -> Result<(), CliError> {
+    let Some(other) = args.confirm_context.as_deref().filter(|name| Some(*name) != context) else { return Ok(()) };
+    let here = context.map_or("there is no context".to_owned(), |name| format!("the context is {name}"));
+    Err(CliError::usage(format!("{what}: {here}, not {other}")))
 }
 
 async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {

@@ -26,6 +26,18 @@ impl Default for PlanOptions {
     }
 }
 
+/// What a run may lose without asking again; each allows what stands before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Consent {
+    /// Nothing: no object is pruned and no version goes back.
+    Nothing,
+    /// Objects that are pruned.
+    #[default]
+    Pruned,
+    /// Custom resources as well, which go away with their definitions.
+    CustomResources,
+}
+
 /// How a run works.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -38,8 +50,8 @@ pub struct RunOptions {
     pub request: Option<Value>,
     /// Wait for health where the instance asks for it.
     pub wait: bool,
-    /// Delete definitions although custom resources go with them; else such a run is refused before it writes anything.
-    pub delete_custom_resources: bool,
+    /// What may get lost; a run that would lose more is refused before it writes anything.
+    pub consent: Consent,
     /// When waiting ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
     pub health_deadline: Option<Instant>,
     pub notifications: Option<Notifications>,
@@ -61,7 +73,7 @@ impl Default for RunOptions {
             force: false,
             request: None,
             wait: true,
-            delete_custom_resources: false,
+            consent: Consent::default(),
             health_deadline: None,
             notifications: None,
             interrupts: interrupt::never(),

@@ -52,6 +52,9 @@ pub enum ReconcileError {
     /// Nobody has agreed to lose custom resources.
     #[error("custom resources go away with their definitions: {}", lost_text(definitions))]
     CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
+    /// Nobody has agreed to lose anything; `downgrade` is from which version to which.
+    #[error("{instance} would {}", destructive_text(pruned, downgrade.as_ref()))]
+    Destructive { instance: ObjectId, pruned: Vec<ObjectId>, downgrade: Option<(String, String)> },
     /// It was asked to stop before it began.
     #[error("stopped before anything was done: {0}")]
     Stopped(String),
@@ -66,6 +69,12 @@ pub enum ReconcileError {
     Refused(Vec<ApplyError>),
     #[error(transparent)]
     Call(#[from] CallError),
+}
+
+fn destructive_text(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> String {
+    let downgrade = downgrade.map(|(from, to)| format!("go back from {from} to {to}"));
+    let pruned = (!pruned.is_empty()).then(|| format!("delete {}", some(pruned)));
+    downgrade.into_iter().chain(pruned).collect::<Vec<_>>().join(" and ")
 }
 
 fn list(objects: &[ObjectId]) -> String {

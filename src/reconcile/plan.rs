@@ -17,6 +17,7 @@ use crate::api::takeover;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
 use crate::cluster::Cluster;
 use crate::cluster::requests::CallError;
+use crate::format::version_range::parse_version_lenient;
 use crate::k8s::managed_fields::{self, FieldOwner};
 use crate::k8s::{ObjectId, diff};
 
@@ -144,6 +145,13 @@ impl Plan {
     /// Returns the definitions that take custom resources with them.
     pub fn lost_custom_resources(&self) -> impl Iterator<Item = (&ObjectId, &CustomResources)> {
         self.prune.iter().filter_map(|one| Some((&one.object, one.custom_resources.as_ref()?)))
+    }
+
+    /// The version that runs and the older one that would, when it is older.
+    pub fn downgrade(&self) -> Option<(String, String)> {
+        let running = self.previous_revision.as_ref()?.split('@').next()?;
+        let older = parse_version_lenient(&self.version)? < parse_version_lenient(running)?;
+        older.then(|| (running.to_owned(), self.version.clone()))
     }
 
     /// Returns how many objects get each step.

@@ -16,19 +16,29 @@ use crate::reconcile::interrupt::{Hear, requested_stop};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::messages::{self, Unhealthy};
 use crate::reconcile::migrate;
+use crate::reconcile::options::Consent;
 use crate::reconcile::outcome::{Failure, ReconcileError, Stop};
 use crate::reconcile::plan::{self, ApplyStage, Plan, Step};
 use crate::reconcile::progress::{Action, Stage, Update};
 use crate::reconcile::prune::{self, RemovalOptions};
-use crate::reconcile::status::{IN_PROGRESS, is_forced};
+use crate::reconcile::status::{IN_PROGRESS, instance_id, is_forced};
 
 /// How long definitions, namespaces and roles may take to be in force.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
     pub(super) async fn carry_out(&mut self, plan: Plan, mut live: LiveObjects, operator: bool) -> Result<(), Stop> {
+        if self.options.consent < Consent::Pruned {
+            let pruned: Vec<_> =
+                plan.prune.iter().filter(|one| one.step == Step::Prune).map(|one| one.object.clone()).collect();
+            let downgrade = plan.downgrade();
+            if !pruned.is_empty() || downgrade.is_some() {
+                let instance = instance_id(&self.instance);
+                return Err(Stop::Abort(ReconcileError::Destructive { instance, pruned, downgrade }));
+            }
+        }
         let lost: Vec<_> = plan.lost_custom_resources().map(|(id, lost)| (id.clone(), lost.clone())).collect();
-        if !lost.is_empty() && !self.options.delete_custom_resources {
+        if !lost.is_empty() && self.options.consent < Consent::CustomResources {
             return Err(Stop::Abort(ReconcileError::CustomResourcesLost { definitions: lost }));
         }
         if let Some(stop) = requested_stop(&self.options.interrupts) {

@@ -11,7 +11,7 @@ use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect}
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::{self, RunOptions, UninstallOptions};
+use flux_operator::reconcile::{self, Consent, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -92,7 +92,7 @@ impl Site {
             lease.duration = Duration::from_secs(9);
             lease.wait = SOON;
         }
-        options.delete_custom_resources = true;
+        options.consent = Consent::CustomResources;
         options
     }
 

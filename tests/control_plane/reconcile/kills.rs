@@ -11,7 +11,7 @@ use flux_operator::cluster::requests::Selector;
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::{self, RunOptions};
+use flux_operator::reconcile::{self, Consent, RunOptions};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -79,7 +79,7 @@ pub fn run_as_child() -> Option<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let cluster = connected(Path::new(&kubeconfig)).await;
-        let options = RunOptions { lease: Some(lease()), delete_custom_resources: true, ..RunOptions::default() };
+        let options = RunOptions { lease: Some(lease()), consent: Consent::CustomResources, ..RunOptions::default() };
         let outcome = reconcile::run(&cluster, &instance_id(), &Distribution::embedded(), &options, &Silent).await;
         drop(outcome);
     });
@@ -127,7 +127,7 @@ async fn a_run_that_is_killed_at_any_moment_is_completed_by_the_next(cluster: Te
         assert!(forgotten.is_empty(), "kill {number}: {forgotten:?}");
     }
     assert!(killed > 25, "only {killed} runs were cut off");
-    let options = RunOptions { lease: Some(lease()), delete_custom_resources: true, ..RunOptions::default() };
+    let options = RunOptions { lease: Some(lease()), consent: Consent::CustomResources, ..RunOptions::default() };
     let outcome = world.run_with(&world.cluster, &options).await.unwrap();
     assert!(outcome.is_ready(), "{}", outcome.message);
     assert_eq!(owned(&world).await, inventory(&world).await);

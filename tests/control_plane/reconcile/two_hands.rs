@@ -6,7 +6,7 @@ use flux_operator::api::manifest::{self, Manifest, NamespaceChoice};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError, RunOptions, UninstallOptions};
+use flux_operator::reconcile::{self, Consent, Failure, Outcome, ReconcileError, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -164,7 +164,7 @@ async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestClus
             "kustomizations.kustomize.toolkit.fluxcd.io: 6 Kustomization (default/a, default/b, default/c, default/d, default/e and 1 more)"
         ]
     );
-    let cautious = RunOptions { delete_custom_resources: false, ..world.options.clone() };
+    let cautious = RunOptions { consent: Consent::Pruned, ..world.options.clone() };
     let mark = world.plane.audit().mark().await.unwrap();
     let refused = world.run_with(&world.cluster, &cautious).await.unwrap_err();
     assert!(matches!(refused, ReconcileError::CustomResourcesLost { .. }), "{refused}");

@@ -11,7 +11,7 @@ use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect}
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::{Silent, Update};
-use flux_operator::reconcile::{self, Outcome, Plan, ReconcileError, RunOptions};
+use flux_operator::reconcile::{self, Consent, Outcome, Plan, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 
 use crate::support::{self, ControlPlane, Kubeconfig, TestCluster};
@@ -45,7 +45,7 @@ impl World {
         let kubeconfig = plane.admin(USER).unwrap();
         let cluster = connected(kubeconfig.path()).await;
         let mut options = RunOptions::in_process("flux-operator-ctl/test");
-        options.delete_custom_resources = true;
+        options.consent = Consent::CustomResources;
         if let Some(lease) = &mut options.lease {
             lease.duration = Duration::from_secs(5);
             lease.wait = Duration::from_secs(20);
