@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
+use flux_operator::distribution::Distribution;
 use flux_operator::format::{json, yaml};
 use flux_operator::k8s::fields;
 use serde_json::{Value, json};
@@ -16,8 +17,10 @@ use crate::shell::{CliError, Exit, Shell};
 ///
 /// The objects are those a reconcile would apply, in the order it would apply
 /// them: controllers with pinned images, shards, patches and labels included.
-/// Needs no cluster, and a network only for a distribution in a registry. A
-/// manifest without a namespace is built for --namespace, else flux-system.
+/// Needs no cluster, and a network only for a distribution in a registry: where
+/// the one that the instance names cannot be reached, the embedded one is built
+/// from, with a warning. A manifest without a namespace is built for --namespace,
+/// else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what an instance stands for\n  \
@@ -42,7 +45,8 @@ pub struct Args {
     /// Print what each patch of the spec matches and changes
     #[arg(long)]
     pub explain_patches: bool,
-    /// Fail on patches without effect and on images without digest
+    /// Fail on patches without effect, on images without digest, and on an
+    /// artifact that cannot be pulled
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
@@ -64,7 +68,17 @@ pub enum Output {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let manifest = read_instance(&args.filename, shell)?;
     let artifact = manifest.instance.spec.distribution.artifact.as_deref();
-    let distribution = shell.run(args.source.open(shell, artifact))?;
+    let distribution = match (shell.run(args.source.open(shell, artifact)), artifact) {
+        // Nothing is written: what the program knows by itself is worth more than no answer.
+        (Err(error), Some(artifact))
+            if error.exit() == Exit::Unreachable && args.source.distribution.is_none() && !args.strict =>
+        {
+            shell.warn(&format!("{artifact} cannot be pulled; this is built from the embedded distribution"));
+            shell.hint("--strict makes that an error, --distribution takes it from elsewhere");
+            Distribution::embedded()
+        }
+        (opened, _) => opened?,
+    };
     let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;

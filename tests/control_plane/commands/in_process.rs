@@ -33,6 +33,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_server_dry_run_of_an_apply_is_what_the_apply_does,
         a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
         custom_resources_go_only_when_somebody_agrees,
+        in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
         a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
         a_terminal_that_hangs_up_ends_a_run_in_order,
@@ -486,4 +487,40 @@ async fn a_terminal_that_hangs_up_ends_a_run_in_order(cluster: TestCluster) {
     let status = own.instances().get("flux").await.unwrap().data["status"].clone();
     let ready = status["conditions"].as_array().unwrap().iter().find(|c| c["type"] == "Ready").unwrap().clone();
     assert_eq!(ready["reason"], "HealthCheckCanceled", "{status}");
+}
+
+async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    let protected = |arguments: &str| {
+        let mut command = own.start(&format!("{arguments} --in-process"));
+        command.env("FLUX_OPERATOR_PROTECTED_CONTEXTS", "te?t");
+        finish(command)
+    };
+    // Nothing is lost by an installation, an upgrade or a correction.
+    own.write("2.8.8", &["source-controller", "kustomize-controller"]);
+    protected("apply instance -f flux.yaml").await.exits(0);
+    own.write("2.9.4", &["source-controller", "kustomize-controller"]);
+    protected("apply -f flux.yaml").await.exits(0);
+    own.scale(0).await;
+    protected("reconcile instance").await.exits(0);
+    assert_eq!(own.replicas().await, Some(1));
+
+    own.write("2.8.8", &["source-controller"]);
+    let mark = own.plane.audit().mark().await.unwrap();
+    for arguments in ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes"] {
+        let refused = protected(arguments).await.exits(1);
+        let refused = refused
+            .stderr_has("Flux v2.9.4: v2.8.8 is older")
+            .stderr_has("Deployment/flux-system/kustomize-controller");
+        refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
+    }
+    protected("apply instance -f flux.yaml --yes --confirm-context prod")
+        .await
+        .exits(2)
+        .stderr_has("the context is test");
+    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+    let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
+    assert!(writes.is_empty(), "{:#?}", writes.table());
+    protected("apply instance -f flux.yaml --yes --confirm-context test").await.exits(0);
+    assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
 }

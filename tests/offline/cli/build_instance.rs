@@ -339,3 +339,16 @@ fn the_default_instance_is_what_kustomize_makes_of_the_same_manifests() {
         }
     }
 }
+
+#[test]
+fn an_artifact_out_of_reach_is_replaced_by_the_embedded_distribution_and_said_so() {
+    // Nobody listens at this port.
+    let input =
+        MINIMAL.replace("registry: ghcr.io/fluxcd", "registry: ghcr.io/fluxcd\n    artifact: oci://127.0.0.1:1/m:v2");
+    let embedded = build(MINIMAL, &["--revision"]).exits(0).stdout;
+    let replaced = build(&input, &["--revision"]).exits(0);
+    let replaced = replaced.stderr_has("warning: oci://127.0.0.1:1/m:v2 cannot be pulled").stderr_has("--strict");
+    assert_eq!(replaced.stdout, embedded);
+    build(&input, &["--strict"]).exits(6).stderr_has("127.0.0.1:1");
+    build(MINIMAL, &["--distribution", "oci://127.0.0.1:1/m:v2"]).exits(6);
+}
