@@ -39,8 +39,9 @@ pub enum Fault {
     CutAfter,
     /// The connection ends after this many bytes of the answer's body.
     CutWithin { bytes: usize },
-    /// The API server handles it; its answer arrives without a body. A watch ends at once.
-    BodyLost,
+    /// The API server handles it; its answer ends in order after about this many bytes of its body. Without any, a watch ends
+    /// at once.
+    Truncated { bytes: usize },
     /// It is forwarded once the value is true.
     WaitFor(watch::Receiver<bool>),
     /// The proxy answers it with a `Status` object. `retry_after` in seconds.
@@ -314,12 +315,19 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
             let frames = [Ok(Frame::data(body)), Err("cut within the answer".into())];
             Response::from_parts(parts, BodyExt::boxed(StreamBody::new(stream::iter(frames))))
         }
-        Some(Fault::BodyLost) => {
-            let (mut parts, _body) = shared.upstream.forward(request, &sender).await?.into_parts();
+        Some(Fault::Truncated { bytes }) => {
+            let (mut parts, mut body) = shared.upstream.forward(request, &sender).await?.into_parts();
+            let mut kept = Vec::new();
+            while kept.len() < bytes
+                && let Some(frame) = body.frame().await
+            {
+                kept.extend(frame?.into_data().unwrap_or_default());
+            }
+            kept.truncate(bytes);
             // The rest of the answer goes with its connection.
             sender.lock().await.take();
             parts.headers.remove(CONTENT_LENGTH);
-            Response::from_parts(parts, Full::default().map_err(|never| match never {}).boxed())
+            Response::from_parts(parts, Full::new(Bytes::from(kept)).map_err(|never| match never {}).boxed())
         }
         Some(Fault::WaitFor(mut allowed)) => {
             // Whoever held it is gone: it passes.

@@ -9,12 +9,13 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use serde_json::json;
 
 use crate::cluster_tests;
-use crate::support::{ClusterTest, Fault, FaultRule, Options, TestCluster};
+use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         every_form_of_the_secret_would_be_found,
         no_command_shows_the_token_it_signs_in_with,
+        no_command_shows_an_accepted_token_or_an_answer_that_is_cut_off,
         no_example_shows_the_secrets_it_is_given,
         no_way_of_giving_a_secret_shows_it,
     ]
@@ -194,6 +195,41 @@ async fn no_command_shows_the_token_it_signs_in_with(cluster: TestCluster) {
         jobs.extend(at_levels(&[LOUDEST], "--token", &flag, cluster.kubeconfig().path()));
     }
     nothing_is_shown(jobs).await;
+}
+
+async fn no_command_shows_an_accepted_token_or_an_answer_that_is_cut_off(cluster: TestCluster) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["token.txt", "proxy-password.txt", "secretkey.txt", "my-private.key", "known_hosts", "private-key.pem"]
+    {
+        std::fs::write(folder.path().join(name), CANARY).expect("written");
+    }
+    // Examples delete and uninstall; they have a cluster of their own, with the canary in it.
+    let fresh = cluster.fresh(Options::api_server_only()).await;
+    let admin = fresh.admin("canary").unwrap();
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "flux-system", "namespace": "default"},
+        "stringData": {"password": CANARY}});
+    crate::support::objects::apply(fresh.client(), "default", &[secret]).await.unwrap();
+    // The proxy shows a certificate that the API server accepts; the token is passed on beside it.
+    let proxy = FaultProxy::start(&admin, folder.path()).await.unwrap();
+    let mut config = proxy.kubeconfig().value();
+    config["users"][0]["user"] = json!({"token": CANARY});
+    let path = folder.path().join("accepted");
+    std::fs::write(&path, config.to_string()).expect("written");
+    let jobs = |what: &str| -> Vec<Job> {
+        let lines = leaves().into_iter().flat_map(|(_, help)| examples(&help));
+        let job = |line: String| Job {
+            what: format!("{what}: {line}"),
+            command: shell(&line, folder.path(), &path, LOUDEST),
+            data: line.contains("--export"),
+        };
+        lines.map(job).collect()
+    };
+    nothing_is_shown(jobs("accepted")).await;
+    let answered = proxy.requests().iter().filter(|one| one.status.is_some_and(|status| status < 300)).count();
+    assert!(answered > 100, "only {answered} requests were accepted");
+    // In the middle of what the server says, a Secret's data among it.
+    proxy.add_rule(FaultRule::every(Fault::Truncated { bytes: 400 }));
+    nothing_is_shown(jobs("cut off")).await;
 }
 
 async fn no_example_shows_the_secrets_it_is_given(cluster: TestCluster) {

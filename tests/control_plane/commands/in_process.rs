@@ -34,6 +34,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
         custom_resources_go_only_when_somebody_agrees,
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
+        a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
         a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
         a_terminal_that_hangs_up_ends_a_run_in_order,
@@ -523,4 +524,26 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     assert!(writes.is_empty(), "{:#?}", writes.table());
     protected("apply instance -f flux.yaml --yes --confirm-context test").await.exits(0);
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
+}
+
+async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.run("wait instance --timeout 20s").await.exits(0);
+    own.run("status").await.exits(0).stdout_has("✔ source-controller 1/1").stdout_has("Operator     • none");
+    // Its last run ended well, and somebody deleted a controller since.
+    own.deployments().delete("source-controller", &Default::default()).await.unwrap();
+    let missing = own.run("wait instance --timeout 20s").await.exits(7);
+    missing.stderr_has("a Deployment is missing: source-controller");
+    let status = own.run("status").await.exits(7);
+    status.stdout_has("✗ source-controller 0/1  the instance has it, and there is no Deployment").stdout_has("Next ");
+    own.run("reconcile instance --in-process").await.exits(0);
+    own.run("wait instance --timeout 20s").await.exits(0);
+
+    own.run("suspend instance").await.exits(0);
+    for flags in ["--in-process --yes", "--in-process --yes --force-in-process"] {
+        let refused = own.run(&format!("uninstall instance {flags}")).await.exits(1);
+        refused.stderr_has("is suspended").stderr_has("resume it first with");
+    }
+    assert!(own.deployments().get_opt("source-controller").await.unwrap().is_some());
 }

@@ -68,7 +68,7 @@ impl Kind {
         match self {
             Kind::CutBefore => Fault::CutBefore,
             Kind::CutAfter => Fault::CutAfter,
-            Kind::BodyLost => Fault::BodyLost,
+            Kind::BodyLost => Fault::Truncated { bytes: 0 },
             Kind::Forbidden => Fault::forbidden(),
             Kind::NotFound => Fault::not_found(),
             Kind::Conflict => Fault::conflict(),
