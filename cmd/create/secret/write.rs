@@ -19,6 +19,8 @@ use crate::shell::{CliError, Exit, Shell};
 
 /// Where a Secret goes when neither flag nor context says.
 const DEFAULT_NAMESPACE: &str = "default";
+/// Ends the name of the new Secret while the old one goes.
+const BESIDE: &str = ".replacing";
 /// How often a deleted Secret that a finalizer holds back is looked at.
 const GONE_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -55,7 +57,7 @@ pub(super) async fn write(
             None => writing.apply(live.as_ref()).await.map(|outcome| Step::Applied(outcome.as_str())),
             Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
             Some(_) => {
-                writing.rehearse().await?;
+                writing.write_beside().await?;
                 Ok(Step::Replace(live.unwrap_or_default()))
             }
         }
@@ -128,18 +130,50 @@ impl Writing<'_> {
         applied.map(|(outcome, _)| outcome).map_err(|error| cli_error(&error))
     }
 
-    /// Lets the API server judge the new Secret while the old one is still there: as a dry run, under a name nobody has.
-    async fn rehearse(&self) -> Result<(), CliError> {
-        let name: String = self.secret.name.chars().take(200).collect();
-        let rehearsed =
-            SecretObject { name: format!("{name}-{:x}", Timestamp::now().as_nanosecond()), ..self.secret.clone() };
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run: true };
-        let applied = self.cluster.apply(&SECRET, &rehearsed.manifest(), None, &options).await;
-        applied.map(|_| ()).map_err(|error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret))))
+    /// Writes the new Secret beside the old one, under a name of its own: the API server has judged it before anything goes, and
+    /// a run that is killed in between leaves it there. As a dry run, nothing stays.
+    async fn write_beside(&self) -> Result<(), CliError> {
+        let beside = self.beside();
+        let as_it_was = |error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
+        let left = self.cluster.find(&SECRET, Some(&beside.namespace), &beside.name).await.map_err(as_it_was)?;
+        // What a killed run left may be of another type.
+        if !self.dry_run && left.as_ref().is_some_and(|left| beside.replace_need(left) != ReplaceNeed::InPlace) {
+            self.remove_beside().await?;
+        }
+        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: true, dry_run: self.dry_run };
+        self.cluster.apply(&SECRET, &beside.manifest(), None, &options).await.map(|_| ()).map_err(as_it_was)
     }
 
-    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
+    async fn remove_beside(&self) -> Result<(), CliError> {
+        let beside = self.beside();
+        let options = DeleteOptions::default();
+        let deleted = self.cluster.delete(&SECRET, Some(&beside.namespace), &beside.name, &options).await;
+        deleted.map_err(|error| cli_error(&error))
+    }
+
+    fn beside(&self) -> SecretObject {
+        // A name has 253 characters at most.
+        let name: String = self.secret.name.chars().take(253 - BESIDE.len()).collect();
+        SecretObject { name: format!("{name}{BESIDE}"), immutable: false, ..self.secret.clone() }
+    }
+
+    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back. What stood
+    /// beside it goes once one of them is there.
     async fn replace(&self, live: &Value) -> Result<(), CliError> {
+        let replaced = self.delete_and_create(live).await;
+        let is_there = match &replaced {
+            Ok(()) => true,
+            Err(_) => self.live().await.is_ok_and(|live| live.is_some()),
+        };
+        if is_there && !self.dry_run {
+            let removed = self.remove_beside().await;
+            replaced.and(removed)
+        } else {
+            replaced
+        }
+    }
+
+    async fn delete_and_create(&self, live: &Value) -> Result<(), CliError> {
         if self.dry_run {
             let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
             let deleted = self.cluster.delete(&SECRET, Some(&self.secret.namespace), &self.secret.name, &options).await;

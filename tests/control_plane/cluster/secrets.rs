@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use base64::Engine;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::program::{end, finish, on_terminal, run};
 use crate::cluster_tests;
 use crate::support::certificates::Authority;
-use crate::support::{ClusterTest, TestCluster};
+use crate::support::{ClusterTest, Fault, FaultRule, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -32,6 +32,7 @@ pub fn tests() -> Vec<ClusterTest> {
         labels_annotations_and_immutable_are_stored,
         another_type_or_an_immutable_secret_is_replaced_only_when_asked,
         a_replacement_that_is_refused_leaves_the_old_secret,
+        a_replacement_that_is_killed_leaves_the_new_secret_beside_and_the_next_one_tidies_up,
         fields_of_another_manager_are_a_conflict_with_a_way_out,
         dry_runs_store_nothing,
         an_export_needs_no_cluster_and_can_be_applied,
@@ -526,6 +527,31 @@ async fn a_replacement_that_is_refused_leaves_the_old_secret(cluster: TestCluste
     assert_eq!((after.metadata.uid, after.data), (before.metadata.uid, before.data));
     policies.delete(&name, &DeleteParams::default()).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
+}
+
+async fn a_replacement_that_is_killed_leaves_the_new_secret_beside_and_the_next_one_tidies_up(cluster: TestCluster) {
+    let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
+    run(cluster.command(), &basic).await.exits(0);
+    let proxy = cluster.proxy().await;
+    let is_new = |uri: &str| uri.contains("/secrets/kept?");
+    proxy.add_rule(FaultRule::every(Fault::Hang).method("PATCH").uri(is_new));
+    let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
+    let mut command = cluster.command();
+    command.env("KUBECONFIG", proxy.kubeconfig().path()).args(bucket).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let hangs = eventually("the new Secret to be created", Duration::from_secs(20), || async {
+        (proxy.count("PATCH", is_new) > 0).then_some(())
+    });
+    hangs.await.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(secrets(&cluster).get_opt("kept").await.unwrap().is_none(), "it was killed in between");
+    assert_eq!(value(&stored(&cluster, "kept.replacing").await, "secretkey"), b"b");
+    run(cluster.command(), &bucket).await.exits(0);
+    assert_eq!(value(&stored(&cluster, "kept").await, "secretkey"), b"b");
+    // Of another type than the one that is replaced next.
+    run(cluster.command(), &[&basic[..], &["--replace", "--quiet"]].concat()).await.exits(0).stdout_has("replaced");
+    assert!(secrets(&cluster).get_opt("kept.replacing").await.unwrap().is_none(), "nothing is left");
 }
 
 async fn fields_of_another_manager_are_a_conflict_with_a_way_out(cluster: TestCluster) {
