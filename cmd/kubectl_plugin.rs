@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
-use crate::common::complete::COMPLETING_PLUGIN;
+use crate::common::complete::{COMPLETING_PLUGIN, with_names};
 
 const PLUGIN: &str = "kubectl-flux_operator";
 /// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
@@ -20,6 +20,11 @@ pub fn command_tree() -> Command {
     if name_of_program().as_deref() == Some(PLUGIN) { in_words_of_kubectl(tree) } else { tree }
 }
 
+/// The command tree as it is completed.
+pub fn completed_tree() -> Command {
+    with_names(command_tree())
+}
+
 /// Answers kubectl's question for completions; `false` when it did not ask.
 pub fn complete(arguments: &[OsString]) -> bool {
     if name_of_program().as_deref() != Some(COMPLETING_PLUGIN) {
@@ -27,7 +32,7 @@ pub fn complete(arguments: &[OsString]) -> bool {
     }
     let index = arguments.len().saturating_sub(1);
     let here = std::env::current_dir().ok();
-    let found = clap_complete::engine::complete(&mut command_tree(), arguments.to_vec(), index, here.as_deref());
+    let found = clap_complete::engine::complete(&mut completed_tree(), arguments.to_vec(), index, here.as_deref());
     let mut text = String::new();
     for candidate in found.unwrap_or_default() {
         let help = candidate.get_help().map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());

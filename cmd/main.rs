@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 
 mod apply;
 mod artifact;
@@ -39,11 +39,11 @@ mod wait;
 mod why;
 
 use cli::{Cli, Command};
-use kubectl_plugin::command_tree;
+use kubectl_plugin::{command_tree, completed_tree};
 use shell::{CliError, Config, Exit, Shell};
 
 fn main() -> ExitCode {
-    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    clap_complete::CompleteEnv::with_factory(completed_tree).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
     if kubectl_plugin::complete(&arguments) {
         return ExitCode::SUCCESS;

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::builder::Resettable;
+use clap::{Command, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS};
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
@@ -16,8 +17,42 @@ use crate::shell::{Config, GlobalArgs, Shell};
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
+/// Words after which a kind stands alone, and then names of it.
+const TAKES_KINDS: [&str; 9] =
+    ["resources", "resource", "all", "get", "reconcile", "suspend", "resume", "wait", "export"];
 /// The flags of the line being completed that say which cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
+
+/// The command tree as it is completed: the names of contexts and namespaces, and kinds where the noun of a verb stands.
+pub fn with_names(tree: Command) -> Command {
+    let line = words_of_line();
+    let kind = kinds::words().find(|word| line.iter().any(|typed| typed == word));
+    let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
+    let Some(kind) = kind else { return tree };
+    // `get ks <TAB>` is completed as `get resources` is.
+    tree.mut_subcommands(|verb| {
+        let nouns = ["resources", "resource"];
+        let noun =
+            nouns.iter().find_map(|noun| verb.find_subcommand(noun)).filter(|_| verb.find_subcommand(kind).is_none());
+        match noun.cloned() {
+            Some(noun) => verb.subcommand(noun.name(kind).alias(Resettable::Reset).hide(true)),
+            None => verb,
+        }
+    })
+}
+
+/// Names of the kubeconfig's contexts.
+fn contexts() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
+        matching(current, flags.map(|flags| crate::shell::cluster::contexts(&flags.global)).unwrap_or_default())
+    })
+}
+
+/// Names of Namespaces.
+fn namespaces() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::NAMESPACE)))
+}
 
 /// Names of FluxInstances.
 pub fn instances() -> ArgValueCompleter {
@@ -70,9 +105,7 @@ pub fn resources() -> ArgValueCompleter {
 /// A kind that stands alone before the word being completed: `get resources ks <TAB>`.
 fn kind_before(line: &[String]) -> Option<ResourceType> {
     let before = line.len().checked_sub(2).and_then(|i| line.get(i))?;
-    kinds::find(before)
-        .filter(|_| line.iter().any(|w| matches!(w.as_str(), "resources" | "all")))
-        .map(|k| k.resource_type())
+    kinds::find(before).filter(|_| line.iter().any(|w| TAKES_KINDS.contains(&w.as_str()))).map(|k| k.resource_type())
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {

@@ -75,6 +75,12 @@ pub fn context_namespace(shell: &Shell) -> Option<String> {
     flux_operator::cluster::kubeconfig::namespace(config, flags.context.as_deref())
 }
 
+/// The contexts there are to choose from; none when the kubeconfig cannot be used.
+pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
+    let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags));
+    config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
+}
+
 fn overrides(flags: &GlobalArgs) -> Overrides {
     Overrides {
         context: flags.context.clone(),

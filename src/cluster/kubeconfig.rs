@@ -75,6 +75,11 @@ pub fn namespace(config: Kubeconfig, context: Option<&str>) -> Option<String> {
     context.namespace.filter(|n| !n.is_empty())
 }
 
+/// The names of the contexts, in the order of the files.
+pub fn contexts(config: &Kubeconfig) -> Vec<String> {
+    config.contexts.iter().map(|context| context.name.clone()).collect()
+}
+
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
     Kubeconfig::read_from(path).map_err(|e| unusable(path, &e))
 }

@@ -231,6 +231,17 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
     let ask = |words: &'static [&'static str]| complete(path, cluster.folder(), words);
     assert_eq!(ask(&["flux-operator", "get", "instance", "fl"]).await.0, ["flux"]);
     assert_eq!(ask(&["flux-operator", "trace", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    // Names of the kind that was typed, wherever a kind may stand.
+    for words in [
+        &["flux-operator", "get", "resources", "gitrepo", "po"][..],
+        &["flux-operator", "get", "gitrepo", "po"],
+        &["flux-operator", "suspend", "resource", "gitrepo", "po"],
+        &["flux-operator", "reconcile", "GitRepository", "po"],
+    ] {
+        assert_eq!(ask(words).await.0, ["podinfo"], "{words:?}");
+    }
+    assert_eq!(ask(&["flux-operator", "get", "instance", "-n", "kube-s"]).await.0, ["kube-system"]);
+    assert_eq!(ask(&["flux-operator", "status", "--context", "te"]).await.0, ["test"]);
     let mark = cluster.mark().await;
     assert_eq!(ask(&["flux-operator", "get", "resources", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
     assert_eq!(cluster.requests_since(mark).await.len(), 1);
