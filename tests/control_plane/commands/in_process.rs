@@ -480,7 +480,12 @@ async fn a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version(
 async fn a_terminal_that_hangs_up_ends_a_run_in_order(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound)));
-    let child = own.start("apply instance -f flux.yaml --in-process").spawn().unwrap();
+    let started = own.start("apply instance -f flux.yaml --in-process");
+    // The tests themselves may run under nohup, which would be passed on.
+    let mut command = std::process::Command::new("env");
+    command.arg("--default-signal=HUP").arg(started.get_program()).args(started.get_args()).env_clear();
+    command.envs(started.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(own.folder.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     own.until_health_is_checked().await;
     std::process::Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
