@@ -11,6 +11,7 @@ mod explain;
 mod habits;
 mod inspect;
 mod install;
+mod migrate;
 mod requests;
 mod support;
 mod usage;
