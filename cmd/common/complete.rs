@@ -31,7 +31,7 @@ pub fn with_names(tree: Command) -> Command {
     let Some(kind) = kind else { return tree };
     // `get ks <TAB>` is completed as `get resources` is.
     tree.mut_subcommands(|verb| {
-        let nouns = ["resources", "resource"];
+        let nouns = ["resource", "resources"];
         let noun =
             nouns.iter().find_map(|noun| verb.find_subcommand(noun)).filter(|_| verb.find_subcommand(kind).is_none());
         match noun.cloned() {

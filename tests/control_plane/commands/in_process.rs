@@ -503,7 +503,7 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
         finish(command)
     };
     // Nothing is lost by an installation, an upgrade or a correction.
-    own.write("2.8.8", &["source-controller", "kustomize-controller"]);
+    own.write("2.9.2", &["source-controller", "kustomize-controller"]);
     protected("apply instance -f flux.yaml").await.exits(0);
     own.write("2.9.4", &["source-controller", "kustomize-controller"]);
     protected("apply -f flux.yaml").await.exits(0);
@@ -511,12 +511,12 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     protected("reconcile instance").await.exits(0);
     assert_eq!(own.replicas().await, Some(1));
 
-    own.write("2.8.8", &["source-controller"]);
+    own.write("2.9.2", &["source-controller"]);
     let mark = own.plane.audit().mark().await.unwrap();
     for arguments in ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes"] {
         let refused = protected(arguments).await.exits(1);
         let refused = refused
-            .stderr_has("Flux v2.9.4: v2.8.8 is older")
+            .stderr_has("Flux v2.9.4: v2.9.2 is older")
             .stderr_has("Deployment/flux-system/kustomize-controller");
         refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
     }
