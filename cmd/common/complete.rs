@@ -45,7 +45,7 @@ pub fn with_names(tree: Command) -> Command {
 fn contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
-        matching(current, flags.map(|flags| crate::shell::cluster::contexts(&flags.global)).unwrap_or_default())
+        matching(current, flags.map(|flags| crate::common::connect::contexts(&flags.global)).unwrap_or_default())
     })
 }
 

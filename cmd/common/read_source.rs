@@ -213,7 +213,7 @@ fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, n
 
 /// The kind of FluxInstance.
 pub fn instance_type() -> ResourceType {
-    kinds::INSTANCE
+    flux_operator::api::kinds::INSTANCE
 }
 
 /// Ends a read that takes longer than `--timeout`, or a minute.

@@ -12,10 +12,10 @@ use super::operator::{self, OperatorState};
 use super::read::snapshot::Snapshot;
 use super::resources::{self, ResourceRow};
 use super::version::{VersionView, version};
-use super::{components, inventory, object};
+use super::{components, inventory};
 use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
 use crate::api::well_known;
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
 use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
 
@@ -146,8 +146,8 @@ fn controllers(snapshot: &Snapshot, namespace: &str, instance: Option<&Value>) -
         let message = (!health.is_current())
             .then(|| trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message));
         ControllerRow {
-            name: object::name(deployment).into(),
-            ready_pods: object::number(deployment, "/status/readyReplicas").unwrap_or(0),
+            name: fields::name(deployment).into(),
+            ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
             desired_pods: operator::desired_replicas(deployment),
             status: health.status,
             message,
