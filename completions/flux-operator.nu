@@ -21,7 +21,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator color" # When to use colour
@@ -50,7 +50,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get color" # When to use colour
@@ -93,7 +93,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get instance color" # When to use colour
@@ -146,7 +146,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get components color" # When to use colour
@@ -188,7 +188,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get history color" # When to use colour
@@ -239,7 +239,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get inventory color" # When to use colour
@@ -284,7 +284,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get resources color" # When to use colour
@@ -341,7 +341,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree color" # When to use colour
@@ -373,7 +373,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree instance color" # When to use colour
@@ -406,7 +406,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
@@ -439,7 +439,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
@@ -472,7 +472,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
@@ -527,7 +527,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
@@ -576,7 +576,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator events color" # When to use colour
@@ -618,10 +618,41 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator status color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the whole installation on one screen
+  export extern "flux-operator status" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator status color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -646,7 +677,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
@@ -676,7 +707,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why instance color" # When to use colour
@@ -704,6 +735,7 @@ module completions {
   export extern "flux-operator check" [
     --pre                     # Only what an installation needs beforehand
     --short                   # One line with the sums and the problems
+    --filename(-f): string    # Only the Flux API versions of manifests in a folder or file, as migrate would change them
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
@@ -730,7 +762,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator check color" # When to use colour
@@ -761,7 +793,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator version color" # When to use colour
@@ -789,7 +821,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create color" # When to use colour
@@ -888,7 +920,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create instance color" # When to use colour
@@ -916,7 +948,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret color" # When to use colour
@@ -961,7 +993,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret basic-auth color" # When to use colour
@@ -1007,7 +1039,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret registry color" # When to use colour
@@ -1055,7 +1087,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret ssh color" # When to use colour
@@ -1101,7 +1133,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret githubapp color" # When to use colour
@@ -1147,7 +1179,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret bucket color" # When to use colour
@@ -1194,7 +1226,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret proxy color" # When to use colour
@@ -1238,7 +1270,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret tls color" # When to use colour
@@ -1283,7 +1315,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret sops color" # When to use colour
@@ -1400,7 +1432,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build color" # When to use colour
@@ -1421,7 +1453,7 @@ module completions {
     --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
-    --strict                  # Fail on patches without effect and on images without digest
+    --strict                  # Fail on patches without effect, on images without digest, and on an artifact that cannot be pulled
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --offline                 # Open no connection to a registry: use what is cached
@@ -1447,7 +1479,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build instance color" # When to use colour
@@ -1487,7 +1519,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan color" # When to use colour
@@ -1539,7 +1571,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan instance color" # When to use colour
@@ -1580,7 +1612,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply color" # When to use colour
@@ -1608,7 +1640,8 @@ module completions {
     --filename(-f): string    # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
-    --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
@@ -1640,7 +1673,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply instance color" # When to use colour
@@ -1680,7 +1713,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile color" # When to use colour
@@ -1708,7 +1741,8 @@ module completions {
     --force                   # Also migrate all Flux resources to their latest API version
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --yes(-y)                 # Do not ask before custom resources are deleted with their definitions
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
     --offline                 # Open no connection to a registry: use what is cached
@@ -1738,7 +1772,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile instance color" # When to use colour
@@ -1783,7 +1817,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile resource color" # When to use colour
@@ -1826,7 +1860,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
@@ -1874,7 +1908,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend color" # When to use colour
@@ -1907,7 +1941,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend instance color" # When to use colour
@@ -1941,7 +1975,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend resource color" # When to use colour
@@ -1986,7 +2020,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume color" # When to use colour
@@ -2029,7 +2063,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume instance color" # When to use colour
@@ -2073,7 +2107,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume resource color" # When to use colour
@@ -2118,7 +2152,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait color" # When to use colour
@@ -2157,7 +2191,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait instance color" # When to use colour
@@ -2197,7 +2231,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait resource color" # When to use colour
@@ -2242,7 +2276,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete color" # When to use colour
@@ -2288,7 +2322,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete instance color" # When to use colour
@@ -2329,7 +2363,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall color" # When to use colour
@@ -2377,7 +2411,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
@@ -2418,7 +2452,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export color" # When to use colour
@@ -2451,7 +2485,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export instance color" # When to use colour
@@ -2485,7 +2519,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export resource color" # When to use colour
@@ -2520,7 +2554,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export report color" # When to use colour
@@ -2545,6 +2579,39 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator export help help" [
+  ]
+
+  def "nu-complete flux-operator migrate color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Rewrite deprecated API versions of Flux in files
+  export extern "flux-operator migrate" [
+    --filename(-f): string    # Folder or file to rewrite; - reads standard input and prints the text
+    --path: string            # Folder or file to rewrite; - reads standard input and prints the text
+    --to: string              # Flux version whose API versions are wanted [default: the newest]
+    --dry-run                 # Only say what would be changed
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator migrate color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
   ]
 
   def "nu-complete flux-operator explain output" [] {
@@ -2575,7 +2642,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator explain color" # When to use colour
@@ -2604,7 +2671,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution color" # When to use colour
@@ -2646,7 +2713,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
@@ -2694,7 +2761,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution images color" # When to use colour
@@ -2732,7 +2799,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution export color" # When to use colour
@@ -2771,7 +2838,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pull color" # When to use colour
@@ -2809,7 +2876,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution push color" # When to use colour
@@ -2868,7 +2935,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
@@ -2918,7 +2985,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
@@ -2971,7 +3038,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pack color" # When to use colour
@@ -3004,7 +3071,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution verify color" # When to use colour
@@ -3077,7 +3144,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact color" # When to use colour
@@ -3115,7 +3182,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact push color" # When to use colour
@@ -3149,7 +3216,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
@@ -3184,7 +3251,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
@@ -3218,7 +3285,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact tag color" # When to use colour
@@ -3262,7 +3329,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact list color" # When to use colour
@@ -3323,7 +3390,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator completion color" # When to use colour
@@ -3352,7 +3419,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate color" # When to use colour
@@ -3380,7 +3447,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate man color" # When to use colour
@@ -3409,7 +3476,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate completions color" # When to use colour
@@ -3438,7 +3505,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate crds color" # When to use colour
@@ -3467,7 +3534,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate schemas color" # When to use colour
@@ -3557,6 +3624,10 @@ module completions {
 
   # Count Flux objects by kind: running, failing, suspended, storage
   export extern "flux-operator help stats" [
+  ]
+
+  # Show the whole installation on one screen
+  export extern "flux-operator help status" [
   ]
 
   # Explain why something is not ready
@@ -3725,6 +3796,10 @@ module completions {
 
   # Print a report of the installation, computed from the cluster
   export extern "flux-operator help export report" [
+  ]
+
+  # Rewrite deprecated API versions of Flux in files
+  export extern "flux-operator help migrate" [
   ]
 
   # Explain a kind or one of its fields

@@ -15,9 +15,9 @@ use super::version::{VersionView, version};
 use super::{components, inventory};
 use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
 use crate::api::well_known;
-use crate::k8s::{ObjectId, fields};
 use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
+use crate::k8s::{ObjectId, fields};
 
 /// How many failures are named.
 const NAMED: usize = 3;

@@ -29,6 +29,7 @@ const VERBS: &str = "a verb";
 const CLIMBS: &[(&str, &str, &str)] = &[];
 const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
     ("completion", "cli", "a script completes the whole tree"),
+    ("kubectl_plugin", "cli", "kubectl sees the whole tree in its own words"),
     ("generate", "cli", "a page is written for every command of the tree"),
     ("generate", "completion", "writes the scripts that `completion` prints"),
     ("uninstall", "delete", "through an operator both delete the instance and wait"),

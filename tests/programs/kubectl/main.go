@@ -2,10 +2,12 @@
 package main
 
 import (
+	"os"
+
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
 )
 
 func main() {
-	cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand())
+	os.Exit(cli.Run(cmd.NewDefaultKubectlCommand()))
 }
