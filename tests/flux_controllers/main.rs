@@ -12,6 +12,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod artifacts;
 mod harness;
 mod prune;
 mod reads;
@@ -28,7 +29,7 @@ use support::flux::Controller;
 fn main() -> ExitCode {
     let installing = [ssh::tests(), sync::tests()].concat().into_iter().map(ClusterTest::that_installs).collect();
     support::run_flux_tests(
-        [harness::tests(), prune::tests(), reads::tests(), requests::tests(), installing].concat(),
+        [harness::tests(), artifacts::tests(), prune::tests(), reads::tests(), requests::tests(), installing].concat(),
         &[Controller::Source, Controller::Kustomize],
     )
 }
