@@ -17,7 +17,9 @@ pub mod saved_plan;
 mod session;
 pub mod watch;
 
-pub use follow::{Followed, all_or_error, request_and_follow, state_of, suspended, until_gone, until_ready, watch};
+pub use follow::{
+    Followed, all_or_error, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready, watch,
+};
 pub use inventory::inventory_counts;
 pub use request::{RequestKind, Target, send};
 pub use session::{Session, instance_kind};

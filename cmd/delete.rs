@@ -28,14 +28,15 @@ pub async fn request_deletion(
     uid: Option<String>,
     dry_run: bool,
 ) -> Result<(), CliError> {
-    let resource = session.served(target.kind).await?;
-    let options = DeleteOptions { uid, dry_run };
+    let id = target.id().at(&session.served(target.kind).await?.version);
+    let options = DeleteOptions { uid, dry_run, ..DeleteOptions::default() };
     let place = session.place(&target.reference());
     if !dry_run {
         session.shell.interruption().writes();
     }
-    let delete = session.cluster.delete(&resource, Some(&target.namespace), &target.name, &options);
-    session.bounded(&format!("delete {place}"), delete).await?;
+    if !session.bounded(&format!("delete {place}"), session.cluster.delete(&id, &options)).await? {
+        return Err(session.missing(target).await);
+    }
     if !dry_run {
         session.shell.status(&format!("► deletion requested for {place}"));
         let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);

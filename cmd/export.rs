@@ -3,8 +3,7 @@
 use clap::Subcommand;
 use flux_operator::format::yaml;
 use flux_operator::request::bare;
-use kube::core::DynamicObject;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::args::ObjectFormat;
 use crate::shell::{CliError, Exit, Shell};
@@ -30,7 +29,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-fn print(shell: &Shell, objects: Vec<DynamicObject>, format: ObjectFormat) -> Result<Exit, CliError> {
+fn print(shell: &Shell, objects: Vec<Value>, format: ObjectFormat) -> Result<Exit, CliError> {
     let bare: Vec<_> = objects.into_iter().map(bare).collect();
     let text = match (format, bare.as_slice()) {
         (_, [only]) => format.text(only, "the object")?,

@@ -49,13 +49,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         show_list(shell, &source, options, async || {
             let rows = match &source {
                 Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
-                Source::Cluster(cluster, _) => {
+                Source::Cluster(session) => {
                     // Page by page: the objects themselves are never all in memory.
                     let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
                     let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
                     let scope = Scope { namespace: namespace.clone(), selector: None };
                     let counted = pages::read::<FluxObject, Box<flux_operator::cluster::ClusterError>>(
-                        cluster,
+                        &session.cluster,
                         &kinds,
                         &scope,
                         |kind, objects| {

@@ -69,7 +69,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-async fn look(shell: &Shell, source: &Source) -> Result<StatusView<String>, CliError> {
+async fn look(shell: &Shell, source: &Source<'_>) -> Result<StatusView<String>, CliError> {
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let now = source.now();

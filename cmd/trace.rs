@@ -43,8 +43,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let found = within(shell, async {
             let resource = match (kinds::find_resource_type(kind), &source) {
                 (Some(resource), _) => resource,
-                (None, Source::Cluster(cluster, _)) => {
-                    cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
+                (None, Source::Cluster(session)) => {
+                    session.cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
                 }
                 (None, Source::Dump(snapshot, _)) => in_dump(snapshot, kind)?,
             };

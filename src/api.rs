@@ -12,6 +12,7 @@ pub(crate) mod inventory;
 pub mod kinds;
 pub mod lease;
 pub mod manifest;
+pub mod operator;
 mod rules;
 mod settings;
 pub mod takeover;

@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
-use flux_operator::cluster::requests::Selector;
 use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::{ListOptions, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::reconcile::{self, progress::Silent};
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ async fn distant(site: &Site) -> Fallible<Distant> {
 async fn prepared(site: &Site) -> Fallible<()> {
     site.wipe().await;
     reconcile::prepare(&site.direct, NAMESPACE, &Silent).await?;
-    site.direct.apply_forced(&instance(&spec(false)), "author", false).await?;
+    site.direct.apply(&instance(&spec(false)), WriteOptions::forced("author")).await?;
     Ok(())
 }
 
@@ -240,11 +240,11 @@ async fn ready_latency(site: &Site, kubeconfig: &Path) -> Fallible<Duration> {
         let mut all = vec![];
         while all.len() < 7 {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let list = site.direct.list_all(&deployments, Some(NAMESPACE), &Selector::default()).await?;
+            let list = site.direct.list_all(&deployments, Some(NAMESPACE), &ListOptions::default()).await?;
             all = list.map(|list| list.items).unwrap_or_default();
         }
         let kind = site.direct.resource(&instance_id()).await?;
-        let mut follower = Follower::new(&site.direct, kind, Some(NAMESPACE), Selector::default(), None);
+        let mut follower = Follower::new(&site.direct, kind, Some(NAMESPACE), ListOptions::default(), None);
         follower.next().await?;
         // The run is watching by then.
         tokio::time::sleep(Duration::from_millis(500)).await;

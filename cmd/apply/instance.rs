@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::ApplyOptions;
+use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
 use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
-use serde_json::Value;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
-use crate::common::{Followed, Session, Target, until_ready};
+use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -126,9 +126,9 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
     let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without: &without };
     let mut options = run_in_process::options(&args.in_process, &args.distribution);
     options.wait = args.wait.wait;
-    let work = async |options: &RunOptions, listener: &Listener| {
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         let force = args.force_conflicts;
-        reconcile::apply_instance(&session.cluster, manifest, force, distributions.as_ref(), options, listener).await
+        reconcile::apply_instance(cluster, manifest, force, distributions.as_ref(), options, listener).await
     };
     reconcile_here(&request, options, &args.confirm, work).await
 }
@@ -144,17 +144,17 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifes
     let written = &manifest.written;
     let place = session.place(&target.reference());
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
-    let resource = target.kind.resource_type();
-    let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
+    let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let apply = async {
-        let live = session.cluster.find(&resource, Some(&target.namespace), &target.name).await?;
-        session.cluster.apply(&resource, written, live.as_ref(), &options).await
+        let live = session.cluster.read(&ObjectId::of(written)).await?;
+        let after = session.cluster.apply(written, options).await?;
+        Ok((ApplyResult::of(live.as_ref(), &after), after))
     };
     let attempted = format!("apply {place}");
-    let ((outcome, after), coverage) =
+    let ((result, after), coverage) =
         tokio::try_join!(session.bounded(&attempted, apply), session.operator_coverage(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
-    session.shell.status(&format!("{prefix}► {place} {}", outcome.as_str()));
+    session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
     if dry_run {
         return Ok(Exit::Done);
     }
@@ -166,7 +166,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifes
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let uid = after.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
+    let uid = uid_of(&after);
     let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
     until_ready(session, &followed, args.progress.progress).await
 }

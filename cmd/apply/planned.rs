@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
 
 use super::instance::Args;
@@ -31,8 +32,8 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
         };
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
         let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
-        let work = async |options: &RunOptions, listener: &Listener| {
-            reconcile::execute(&session.cluster, &saved, args.force_conflicts, options, listener).await
+        let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+            reconcile::execute(cluster, &saved, args.force_conflicts, options, listener).await
         };
         reconcile_here(&request, options, &args.confirm, work).await
     })?

@@ -10,6 +10,7 @@ use flux_operator::api::kinds::{self, FLUX_KINDS};
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::k8s::ResourceType;
 
+use crate::common::Session;
 use crate::common::read_source::instance_type;
 use crate::shell::{Config, GlobalArgs, Shell};
 
@@ -148,11 +149,9 @@ fn names(resource: &ResourceType) -> Vec<String> {
     let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
     let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");
     let look = async {
-        let cluster = crate::common::connect::connect(&shell).await.ok()?;
-        let usual = if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
-        let namespace = shell.global().namespace().map(str::to_owned).or_else(|| cluster.namespace.clone());
-        let namespace = namespace.unwrap_or_else(|| usual.to_owned());
-        cluster.names(resource, Some(&namespace)).await.ok()
+        let session = Session::open(&shell).await.ok()?;
+        let namespace = session.namespace_or(if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        session.cluster.names(resource, Some(&namespace)).await.ok()
     };
     shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
 }

@@ -13,8 +13,9 @@ use crate::render::hints;
 
 use crate::shell::{CliError, Exit, GlobalArgs, Shell, environment};
 
-/// Prepares access to the cluster the flags, the environment and the kubeconfig name. Nothing is dialled yet.
-pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
+/// Prepares access to the cluster that the flags, the environment and the kubeconfig name; `context` is the name of its context
+/// there, `None` the current one. Nothing is dialled yet.
+pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, CliError> {
     let flags = shell.global();
     if flags.insecure_skip_tls_verify {
         shell.warn("the server's certificate is not verified (--insecure-skip-tls-verify)");
@@ -26,7 +27,7 @@ pub async fn connect(shell: &Shell) -> Result<Cluster, CliError> {
     let limit = flags.request_timeout.0;
     let options = ConnectOptions {
         kubeconfig: kubeconfig(flags),
-        overrides: overrides(flags),
+        overrides: overrides(flags, context),
         proxy: environment::proxy(),
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
@@ -81,9 +82,9 @@ pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
     config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
 }
 
-fn overrides(flags: &GlobalArgs) -> Overrides {
+fn overrides(flags: &GlobalArgs, context: Option<&str>) -> Overrides {
     Overrides {
-        context: flags.context.clone(),
+        context: context.map(str::to_owned),
         server: flags.kube_server.clone().or_else(|| flags.server.clone()),
         token: flags.token.as_ref().map(|t| t.secret().clone()),
         tls_server_name: flags.tls_server_name.clone(),

@@ -8,7 +8,7 @@ use flux_operator::api::well_known;
 use flux_operator::k8s::kstatus::Status;
 use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
-use kube::core::DynamicObject;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
@@ -113,7 +113,7 @@ pub async fn request_and_follow(
                 target: one.target,
                 request: Some(one.token),
                 absent: Absent::Ends,
-                uid: one.object.metadata.uid,
+                uid: uid_of(&one.object),
             });
         }
     }
@@ -140,10 +140,14 @@ async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
     }
 }
 
+/// Tells an object from others that have its name at other times.
+pub fn uid_of(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
 /// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
-fn is_static(object: &DynamicObject) -> bool {
-    object.types.as_ref().is_some_and(|t| t.kind == "HelmRepository")
-        && object.data.pointer("/spec/type").and_then(serde_json::Value::as_str) == Some("oci")
+fn is_static(object: &Value) -> bool {
+    object["kind"] == "HelmRepository" && object["spec"]["type"] == "oci"
 }
 
 /// The words that name all targets after a verb.

@@ -47,7 +47,7 @@ impl ListRequest<'_> {
 /// Makes a list and prints it: once, or with `--watch` whenever something changes.
 pub async fn show_list<F>(
     shell: &Shell,
-    source: &Source,
+    source: &Source<'_>,
     request: ListRequest<'_>,
     mut list: F,
 ) -> Result<Exit, CliError>

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
-use flux_operator::cluster::{Cluster, ClusterError};
+use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
@@ -17,7 +17,8 @@ use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::common::connect::{cli_error, connect};
+use super::session::Session;
+use crate::common::connect::cli_error;
 use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// The way out where the API server does not serve what was asked for.
@@ -51,9 +52,10 @@ pub struct ScopeArgs {
     pub from: FromArgs,
 }
 
-/// A cluster or a dump, with the namespace the flags and the context name.
-pub enum Source {
-    Cluster(Box<Cluster>, Option<String>),
+/// A cluster or a dump.
+pub enum Source<'a> {
+    Cluster(Box<Session<'a>>),
+    /// With the namespace of the flag.
     Dump(Box<Snapshot>, Option<String>),
 }
 
@@ -73,21 +75,18 @@ impl<T> Viewed<T> {
     }
 }
 
-impl Source {
-    pub async fn open(shell: &Shell, from: &FromArgs) -> Result<Self, CliError> {
-        let flag = shell.global().namespace().map(str::to_owned);
+impl<'a> Source<'a> {
+    pub async fn open(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
         match &from.from {
-            Some(path) => Ok(Source::Dump(Box::new(read_dump(path)?), flag)),
-            None => Ok(Source::Cluster(Box::new(connect(shell).await?), flag)),
+            Some(path) => Ok(Source::Dump(Box::new(read_dump(path)?), shell.global().namespace().map(str::to_owned))),
+            None => Ok(Source::Cluster(Box::new(Session::open(shell).await?))),
         }
     }
 
     /// The namespace of the flag, else of the context, else the usual one. A dump without the flag stands for all (`None`).
     pub fn namespace(&self, usual: &str) -> Option<String> {
         match self {
-            Source::Cluster(cluster, flag) => {
-                Some(flag.clone().or_else(|| cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned()))
-            }
+            Source::Cluster(session) => Some(session.namespace_or(usual)),
             Source::Dump(_, flag) => flag.clone(),
         }
     }
@@ -114,10 +113,7 @@ impl Source {
     /// The context or file, for messages.
     pub fn place(&self) -> String {
         match self {
-            Source::Cluster(cluster, _) => match &cluster.endpoint.context {
-                Some(context) => format!("context {context}"),
-                None => cluster.endpoint.server.clone(),
-            },
+            Source::Cluster(session) => session.cluster.endpoint.place(),
             Source::Dump(..) => "the dump".into(),
         }
     }
@@ -126,9 +122,9 @@ impl Source {
     pub async fn view<T>(&self, shell: &Shell, mut view: impl FnMut(&Snapshot) -> T) -> Result<Viewed<T>, CliError> {
         match self {
             Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
-            Source::Cluster(cluster, _) => {
+            Source::Cluster(session) => {
                 let Collected { value, refusals, .. } =
-                    within(shell, from_cluster::collect(cluster, view)).await?.map_err(|e| cli_error(&e))?;
+                    within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
                 Ok(Viewed { value, refusals })
             }
         }

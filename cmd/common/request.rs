@@ -5,9 +5,8 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
 use flux_operator::api::well_known;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
-use flux_operator::request::{is_suspended, reconcile_patch, resume_patch, suspend_patch, token};
+use flux_operator::request::{reconcile_patch, resume_patch, suspend_patch, token};
 use futures::future::join_all;
-use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::args::DryRun;
@@ -41,8 +40,8 @@ impl Target {
     }
 
     /// Whether an object of the target's kind is told to stop reconciling.
-    pub fn is_suspended(&self, object: &DynamicObject) -> bool {
-        is_suspended(object, self.kind.suspension)
+    pub fn is_suspended(&self, object: &Value) -> bool {
+        self.kind.suspension.is_set(object)
     }
 
     /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
@@ -104,7 +103,7 @@ pub struct Sent {
     pub target: Target,
     pub token: String,
     /// The object after the patch.
-    pub object: DynamicObject,
+    pub object: Value,
 }
 
 /// Sends the patch to every target at once; with a dry run nothing is changed, and nothing is returned.

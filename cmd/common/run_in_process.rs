@@ -7,16 +7,16 @@ use std::time::Duration;
 use flux_operator::api::FluxInstance;
 use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::Manifest;
+use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
-use flux_operator::cluster::requests::CallError;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::progress::{Action, Stage, Update};
+use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
     self, Consent, Distributions, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
 };
-use kube::core::DynamicObject;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::common::connect::cli_error;
@@ -159,7 +159,7 @@ impl RunRequest<'_> {
 async fn run_with_deadline<T>(
     request: &RunRequest<'_>,
     mut options: RunOptions,
-    work: impl AsyncFn(&RunOptions, &Listener) -> Result<T, ReconcileError>,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<T, ReconcileError>,
 ) -> Result<Result<T, ReconcileError>, CliError> {
     let RunRequest { session, mode, again, .. } = request;
     let key = request.key();
@@ -172,7 +172,8 @@ async fn run_with_deadline<T>(
     let soft_end = session.deadline.instant() - reserve / 2;
     let listener = Listener::new(Progress::new(session.shell, *mode), &key, session.place(&request.target.reference()));
     let result = {
-        let mut run = Box::pin(work(&options, &listener));
+        let work = async |cluster: &Cluster| work(cluster, &options, &listener).await;
+        let mut run = Box::pin(report_retries(&session.cluster, &listener, work));
         let stopped = tokio::select! {
             result = &mut run => Ok(result),
             () = interrupted() => Err(true),
@@ -231,7 +232,7 @@ pub async fn reconcile_here(
     request: &RunRequest<'_>,
     mut options: RunOptions,
     confirmation: &ConfirmArgs,
-    work: impl AsyncFn(&RunOptions, &Listener) -> Result<Outcome, ReconcileError>,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<Outcome, ReconcileError>,
 ) -> Result<Exit, CliError> {
     let shell = request.session.shell;
     let context = request.session.cluster.endpoint.context.as_deref();
@@ -314,7 +315,7 @@ async fn agree_to_lose(
 pub async fn uninstall_here(
     request: &RunRequest<'_>,
     options: RunOptions,
-    work: impl AsyncFn(&RunOptions, &Listener) -> Result<Uninstalled, ReconcileError>,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<Uninstalled, ReconcileError>,
 ) -> Result<Uninstalled, CliError> {
     match run_with_deadline(request, options, work).await? {
         Ok(done) => Ok(done),
@@ -337,13 +338,12 @@ pub async fn plan(
     let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
     let result = session.shell.interruptible(async {
         let distributions = args.open(session.shell).await?;
-        let work = async {
-            let (cluster, distributions) = (&session.cluster, distributions.as_ref());
-            match manifest {
-                Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, &options, &listener).await,
-                None => reconcile::plan(cluster, &target.id(), distributions, &options, &listener).await,
-            }
+        let distributions = distributions.as_ref();
+        let work = async |cluster: &Cluster| match manifest {
+            Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, &options, &listener).await,
+            None => reconcile::plan(cluster, &target.id(), distributions, &options, &listener).await,
         };
+        let work = report_retries(&session.cluster, &listener, work);
         match timeout_at(session.deadline.instant(), work).await {
             Ok(Ok(plan)) => Ok(plan),
             Ok(Err(error)) => Err(request.error(&error).await),
@@ -370,10 +370,9 @@ pub fn plan_counts(plan: &Plan) -> String {
 }
 
 /// The instance of an object that was read.
-pub fn instance_of(object: DynamicObject) -> Result<FluxInstance, CliError> {
-    let failed =
-        |e: serde_json::Error| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e);
-    serde_json::to_value(object).and_then(serde_json::from_value).map_err(failed)
+pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
+    FluxInstance::from_object(object)
+        .map_err(|e| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e))
 }
 
 /// Prints what came of a run.
@@ -407,8 +406,8 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
     let exit = match failure {
         // A user's interrupt is told before this; what is left is the deadline.
         Failure::Unhealthy { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
-        Failure::Call(error) => cli_error(&error.explained).exit(),
-        Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit()),
+        Failure::Call(error) => cli_error(error).exit(),
+        Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit()),
         Failure::Artifact(error) => registries::exit_of_fetch(error),
         Failure::Build(_) | Failure::Prune(_) | Failure::Suspended => Exit::Failed,
     };
@@ -423,11 +422,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         error = error.hint(hint);
     }
     if let Failure::Apply(errors) = failure {
-        error = errors
-            .iter()
-            .flat_map(|e| hints::of_cluster(&e.source.explained.reason))
-            .take(1)
-            .fold(error, CliError::hint);
+        error = errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(error, CliError::hint);
     }
     Err(error.hint(format!("see its state with `{look}`")))
 }
@@ -436,8 +431,8 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
 pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
     let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
     match error {
-        ReconcileError::Call(call) => call_error(call),
-        ReconcileError::Lease { source: LeaseError::Call(call), .. } => call_error(call),
+        ReconcileError::Call(call) => cli_error(call),
+        ReconcileError::Lease { source: LeaseError::Call(call), .. } => cli_error(call),
         ReconcileError::Lease { .. } => {
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
@@ -451,11 +446,11 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             failed().hint("make a new plan with `flux-operator plan instance --out FILE`")
         }
         ReconcileError::Refused(errors) => {
-            let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source.explained).exit());
+            let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit());
             let told =
                 CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
-            errors.iter().flat_map(|e| hints::of_cluster(&e.source.explained.reason)).take(1).fold(told, CliError::hint)
+            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(told, CliError::hint)
         }
         ReconcileError::SecondInstance { other, .. } => failed().hint(format!(
             "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
@@ -482,10 +477,6 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         | ReconcileError::InstanceUnreadable { .. }
         | ReconcileError::Stopped(_) => failed(),
     }
-}
-
-fn call_error(error: &CallError) -> CliError {
-    cli_error(&error.explained)
 }
 
 /// Reports whether the namespace of the lease, and with it of the instance, is not there.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{self, ApplyOptions, Cluster, ClusterError, ListOptions};
+use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
-use kube::core::DynamicObject;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -16,8 +16,8 @@ use super::args::Named;
 use crate::common::connect::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
-/// Deadline of a command that waits, unless `--timeout` says otherwise.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
+/// Deadline of a command, unless `--timeout` says otherwise.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A hint is worth no longer wait than this.
 pub const HINT_LIMIT: Duration = Duration::from_secs(2);
 
@@ -47,25 +47,32 @@ impl Deadline {
     }
 }
 
-/// A connected command.
+/// A command's way to one cluster. A command may have several.
+#[derive(Clone)]
 pub struct Session<'a> {
     pub shell: &'a Shell,
     pub cluster: Cluster,
     pub deadline: Deadline,
+    /// The context that was asked for by name.
+    context: Option<String>,
 }
 
 impl<'a> Session<'a> {
     /// Connects as the flags say; the deadline starts here.
     pub async fn open(shell: &'a Shell) -> Result<Self, CliError> {
+        Session::of_context(shell, shell.global().context.as_deref()).await
+    }
+
+    /// Connects as the flags say, but to this context of the kubeconfig; `None` is its current one.
+    pub async fn of_context(shell: &'a Shell, context: Option<&str>) -> Result<Self, CliError> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
-        let cluster = connect(shell).await?;
-        Ok(Session { shell, cluster, deadline })
+        let cluster = connect(shell, context).await?;
+        Ok(Session { shell, cluster, deadline, context: context.map(str::to_owned) })
     }
 
     /// The same connection with the whole time-out again.
     pub fn with_new_deadline(&self) -> Self {
-        let deadline = Deadline::after(self.deadline.length);
-        Session { shell: self.shell, cluster: self.cluster.clone(), deadline }
+        Session { deadline: Deadline::after(self.deadline.length), ..self.clone() }
     }
 
     /// Whether an operator looks at an instance.
@@ -76,7 +83,11 @@ impl<'a> Session<'a> {
 
     /// The namespace of a command about a kind: the flag, the context's own one, else where the kind usually lives.
     pub fn namespace(&self, kind: &FluxKind) -> String {
-        let usual = if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" };
+        self.namespace_or(if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" })
+    }
+
+    /// The namespace of the flag, else of the context, else the usual one.
+    pub fn namespace_or(&self, usual: &str) -> String {
         let flag = self.shell.global().namespace().map(str::to_owned);
         flag.or_else(|| self.cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned())
     }
@@ -93,17 +104,14 @@ impl<'a> Session<'a> {
 
     /// `fluxinstance/flux-system/flux (context dev)`.
     pub fn place(&self, object: &str) -> String {
-        match &self.cluster.endpoint.context {
-            Some(context) => format!("{object} (context {context})"),
-            None => format!("{object} ({})", self.cluster.endpoint.server),
-        }
+        format!("{object} ({})", self.cluster.endpoint.place())
     }
 
     /// A command line that works on the same cluster and namespace as this one.
     pub fn command(&self, words: &str, namespace: &str) -> String {
         let global = self.shell.global();
         let mut line = format!("flux-operator {words} -n {namespace}");
-        if let Some(context) = &global.context {
+        if let Some(context) = &self.context {
             line.push_str(&format!(" --context {context}"));
         }
         if let Some(path) = &global.kubeconfig {
@@ -149,25 +157,20 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a merge patch; a missing object is told from a missing kind, with the nearest names.
-    pub async fn patch(
-        &self,
-        target: &Target,
-        verb: &str,
-        patch: &Value,
-        dry_run: bool,
-    ) -> Result<DynamicObject, CliError> {
+    pub async fn patch(&self, target: &Target, verb: &str, patch: &Value, dry_run: bool) -> Result<Value, CliError> {
         let resource = self.served(target.kind).await?;
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
-        let send = self.cluster.patch(&resource, Some(&target.namespace), &target.name, patch, &options);
+        let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
+        let id = target.id().at(&resource.version);
+        let send = self.cluster.merge_patch(&id, None, patch, options);
         let sent = self.bounded(&format!("{verb} {}", self.place(&target.reference())), send).await;
-        self.or_missing(target, sent.and_then(|object| dynamic(target.kind, object))).await
+        self.or_missing(target, sent).await
     }
 
-    pub async fn get(&self, target: &Target) -> Result<DynamicObject, CliError> {
+    pub async fn get(&self, target: &Target) -> Result<Value, CliError> {
         let resource = self.served(target.kind).await?;
         let get = self.cluster.get(&resource, Some(&target.namespace), &target.name);
         let found = self.bounded(&format!("get {}", self.place(&target.reference())), get).await;
-        self.or_missing(target, found.and_then(|object| dynamic(target.kind, object))).await
+        self.or_missing(target, found).await
     }
 
     async fn or_missing<T>(&self, target: &Target, result: Result<T, CliError>) -> Result<T, CliError> {
@@ -183,12 +186,11 @@ impl<'a> Session<'a> {
         kind: &FluxKind,
         namespace: Option<&str>,
         selector: Option<&str>,
-    ) -> Result<Vec<DynamicObject>, CliError> {
+    ) -> Result<Vec<Value>, CliError> {
         let resource = self.served(kind).await?;
         let options = ListOptions { label_selector: selector.map(str::to_owned), ..ListOptions::default() };
         let list = self.cluster.list(&resource, namespace, &options);
-        let objects = self.bounded(&format!("list {}", kind.plural), list).await?;
-        objects.into_iter().map(|object| dynamic(kind, object)).collect()
+        Ok(self.bounded(&format!("list {}", kind.plural), list).await?.items)
     }
 
     /// The error for an object that is not there: with the nearest name, or the namespaces that have one.
@@ -200,8 +202,7 @@ impl<'a> Session<'a> {
         else {
             return error;
         };
-        let named: Vec<(String, String)> =
-            all.into_iter().filter_map(|o| o.metadata.namespace.zip(o.metadata.name)).collect();
+        let named: Vec<(String, String)> = all.iter().map(ObjectId::of).map(|id| (id.namespace, id.name)).collect();
         match missing_hint(target, &named) {
             Some(hint) => error.hint(hint),
             None => error,
@@ -219,12 +220,6 @@ impl<'a> Session<'a> {
 /// The table of kinds has the FluxInstance first; a test holds it to that.
 pub fn instance_kind() -> &'static FluxKind {
     kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
-}
-
-fn dynamic(kind: &FluxKind, object: Value) -> Result<DynamicObject, CliError> {
-    let unexpected =
-        |e: serde_json::Error| CliError::failed(format!("cannot understand a {}", kind.kind)).caused_by(&e);
-    serde_json::from_value(object).map_err(unexpected)
 }
 
 fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String> {
@@ -258,6 +253,8 @@ fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn existing(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -273,6 +270,36 @@ mod tests {
         assert_eq!(hint(&[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b: choose it with -n");
         assert_eq!(hint(&[]), "the cluster has no kustomizations");
         assert_eq!(hint(&[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
+    }
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        global: crate::shell::GlobalArgs,
+    }
+
+    #[tokio::test]
+    async fn a_command_may_have_sessions_with_several_clusters() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let cluster = |name: &str| json!({"name": name, "cluster": {"server": format!("http://{name}.example")}});
+        let context = |name: &str| json!({"name": name, "context": {"cluster": name, "user": "", "namespace": name}});
+        let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "a", "users": [],
+            "clusters": [cluster("a"), cluster("b")], "contexts": [context("a"), context("b")]});
+        std::fs::write(&path, config.to_string()).unwrap();
+        let line = ["flux-operator", "--kubeconfig", path.to_str().unwrap()];
+        let flags = <Flags as clap::Parser>::try_parse_from(line).unwrap();
+        let shell = Shell::new(&flags.global, crate::shell::Config::default(), false, "test");
+        let current = Session::open(&shell).await.unwrap();
+        let other = Session::of_context(&shell, Some("b")).await.unwrap();
+        let server = |session: &Session<'_>| session.cluster.endpoint.server.clone();
+        assert_eq!((server(&current), server(&other)), ("http://a.example".into(), "http://b.example".into()));
+        assert_eq!(other.place("secret/b/s"), "secret/b/s (context b)");
+        assert!(
+            other.command("get instance", "b").contains(" --context b "),
+            "the next command works on the same cluster"
+        );
+        assert!(!current.command("get instance", "a").contains("--context"));
     }
 
     #[test]

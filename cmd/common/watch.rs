@@ -28,15 +28,15 @@ impl Changes {
     ///
     /// # Errors
     /// Usage, for a dump.
-    pub fn of(source: &Source, kinds: &[ResourceType], namespace: Option<&str>) -> Result<Self, CliError> {
-        let Source::Cluster(cluster, _) = source else {
+    pub fn of(source: &Source<'_>, kinds: &[ResourceType], namespace: Option<&str>) -> Result<Self, CliError> {
+        let Source::Cluster(session) = source else {
             return Err(CliError::usage("--watch with --from: a dump does not change"));
         };
         let streams = kinds.iter().map(|kind| {
             let namespace = namespace.filter(|_| kind.namespaced);
             // Metadata moves with every change, and is all a trigger needs.
             let metadata = ListOptions { metadata_only: true, ..ListOptions::default() };
-            let follower = Follower::new(cluster, kind.clone(), namespace, metadata, None);
+            let follower = Follower::new(&session.cluster, kind.clone(), namespace, metadata, None);
             // The list that a watch starts with is no change; the first list is made before the watch is looked at.
             stream::unfold(follower, |mut follower| async move {
                 let moved = follower.try_next().await.is_ok();
@@ -59,7 +59,7 @@ impl Changes {
 }
 
 /// Shows a list for as long as the command runs.
-pub async fn list<F>(shell: &Shell, source: &Source, show: &ListRequest<'_>, mut list: F) -> Result<Exit, CliError>
+pub async fn list<F>(shell: &Shell, source: &Source<'_>, show: &ListRequest<'_>, mut list: F) -> Result<Exit, CliError>
 where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {

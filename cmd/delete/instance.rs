@@ -3,11 +3,11 @@
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::Absent;
-use kube::core::DynamicObject;
+use serde_json::Value;
 
 use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::common::{Followed, RequestKind, Session, Target, inventory_counts, send, until_gone};
+use crate::common::{Followed, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -58,7 +58,7 @@ async fn delete(
     session: &Session<'_>,
     args: &Args,
     target: &Target,
-    object: &DynamicObject,
+    object: &Value,
     suspended: bool,
     keeps_flux: bool,
 ) -> Result<Exit, CliError> {
@@ -70,7 +70,7 @@ async fn delete(
             return Ok(Exit::Done);
         }
         Some(DryRun::Server) => {
-            request_deletion(session, target, object.metadata.uid.clone(), true).await?;
+            request_deletion(session, target, uid_of(object), true).await?;
             session.shell.status(&format!("(server dry run) would delete {place}: {effect}"));
             return Ok(Exit::Done);
         }
@@ -89,12 +89,11 @@ async fn delete(
             return Err(error);
         }
     }
-    request_deletion(session, target, object.metadata.uid.clone(), false).await?;
+    request_deletion(session, target, uid_of(object), false).await?;
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let followed =
-        Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: object.metadata.uid.clone() };
+    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
     until_gone(session, &followed, args.progress.progress).await?;
     session.shell.print(&format!("{}: deleted\n", target.reference()))?;
     Ok(Exit::Done)
@@ -104,11 +103,12 @@ async fn delete(
 fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,
-    object: &DynamicObject,
+    object: &Value,
     coverage: &OperatorCoverage,
     keeps_flux: bool,
 ) -> Result<(), CliError> {
-    let held = object.metadata.finalizers.iter().flatten().any(|f| f == FINALIZER);
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let held = finalizers.into_iter().flatten().any(|f| f == FINALIZER);
     let owns = inventory_counts(object).iter().any(|(_, count)| *count > 0);
     if !coverage.is_nobody() || (!held && (keeps_flux || !owns)) {
         return Ok(());
@@ -121,7 +121,7 @@ fn refuse_without_operator(
 }
 
 /// What deleting the object does, as one sentence.
-fn effect(object: &DynamicObject, keeps_flux: bool) -> String {
+fn effect(object: &Value, keeps_flux: bool) -> String {
     let counts = inventory_counts(object);
     if keeps_flux {
         return "Flux and what it has deployed stay in the cluster, and nobody takes care of Flux any more".to_owned();
@@ -143,15 +143,14 @@ mod tests {
 
     #[test]
     fn the_effect_counts_what_goes() {
-        let object: DynamicObject = serde_json::from_value(json!({
+        let object = json!({
             "metadata": {"name": "flux"},
             "status": {"inventory": {"entries": [
                 {"id": "flux-system_source-controller_apps_Deployment", "v": "v1"},
                 {"id": "flux-system_helm-controller_apps_Deployment", "v": "v1"},
                 {"id": "_crd-controller-flux-system_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
             ]}},
-        }))
-        .unwrap();
+        });
         assert!(effect(&object, false).contains("(2 Deployment, 1 ClusterRole)"), "{}", effect(&object, false));
         assert!(effect(&object, true).contains("stay"));
     }

@@ -97,7 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// The API of what was asked for is not there at all.
-pub fn api_missing(source: &Source, api: &str) -> CliError {
+pub fn api_missing(source: &Source<'_>, api: &str) -> CliError {
     CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
         .hint(format!("the API server does not serve {api}: {INSTALL_HINT}"))
 }
@@ -114,7 +114,7 @@ fn row(object: Value) -> Item {
 }
 
 /// Names the namespaces that have an instance when the one looked at has none.
-pub async fn hint_elsewhere(shell: &Shell, source: &Source) -> Result<(), CliError> {
+pub async fn hint_elsewhere(shell: &Shell, source: &Source<'_>) -> Result<(), CliError> {
     let namespaces = source
         .view(shell, |snapshot| {
             let all = snapshot.list(&instance_type(), None);

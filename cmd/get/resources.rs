@@ -112,11 +112,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: wanted.names.len() == 1,
             nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
         };
-        if let (Source::Cluster(cluster, _), true, false, false) =
+        if let (Source::Cluster(session), true, false, false) =
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
         {
             let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
-            return within(shell, stream(shell, &source, cluster, &wanted.kinds, &scope, &options)).await?;
+            return within(shell, stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options)).await?;
         }
         show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
@@ -145,18 +145,18 @@ fn row(kind: &'static FluxKind, object: Value) -> Item {
 /// Whole objects, for formats and orders that need them.
 async fn all(
     shell: &Shell,
-    source: &Source,
+    source: &Source<'_>,
     kinds: &[&'static FluxKind],
     namespace: Option<&str>,
     selector: Option<&LabelSelector>,
     args: &Args,
 ) -> Result<Vec<Item>, CliError> {
-    if let Source::Cluster(cluster, _) = source
+    if let Source::Cluster(session) = source
         && !args.watch
     {
         let mut items = Vec::new();
         let scope = Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone() };
-        let listed = pages::read(cluster, kinds, &scope, |kind, objects: Vec<Value>| {
+        let listed = pages::read(&session.cluster, kinds, &scope, |kind, objects: Vec<Value>| {
             items.extend(objects.into_iter().map(|object| row(kind, object)));
             Ok::<_, Box<ClusterError>>(())
         });
@@ -196,7 +196,7 @@ impl From<ClusterError> for Ended {
 /// Prints rows as their pages arrive.
 async fn stream(
     shell: &Shell,
-    source: &Source,
+    source: &Source<'_>,
     cluster: &flux_operator::cluster::Cluster,
     kinds: &[&'static FluxKind],
     scope: &Scope,
@@ -229,7 +229,7 @@ async fn stream(
 /// Says which kinds could not be listed: as an error where that is why there is nothing, else as a warning.
 fn tell_gaps(
     shell: &Shell,
-    source: &Source,
+    source: &Source<'_>,
     listed: Vec<(&'static FluxKind, Listed)>,
     nothing: bool,
 ) -> Result<(), CliError> {

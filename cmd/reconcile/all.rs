@@ -1,5 +1,6 @@
 //! `reconcile all`: asks for the reconciliation of every object of a kind.
 
+use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
 use crate::common::args::{DryRunArgs, kind, must_reconcile};
@@ -49,10 +50,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let objects = session.list(kind, namespace.as_deref(), args.selector.as_deref()).await?;
         let mut targets = vec![];
         for object in objects {
-            let (Some(name), Some(namespace)) = (object.metadata.name.clone(), object.metadata.namespace.clone())
-            else {
-                continue;
-            };
+            let ObjectId { namespace, name, .. } = ObjectId::of(&object);
             let target = Target { kind, namespace, name };
             let ready = condition(&object, "Ready").map(|c| c.status);
             let status = match ready.as_deref() {

@@ -1,5 +1,6 @@
 //! `reconcile instance`: asks the operator to look at a FluxInstance now, or does its work here.
 
+use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::{reconcile_patch, token};
 
@@ -88,8 +89,8 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     options.wait = args.wait.wait;
     // The request is written also when we answer it: the status then says which request it is about.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force));
-    let work = async |options: &RunOptions, listener: &Listener| {
-        reconcile::run(&session.cluster, &target.id(), distributions.as_ref(), options, listener).await
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
     };
     reconcile_here(&request, options, &args.confirm, work).await
 }

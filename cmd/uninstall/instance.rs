@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::DeleteOptions;
+use flux_operator::cluster::{Cluster, DeleteOptions};
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{RunOptions, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
@@ -163,7 +163,7 @@ async fn uninstall_in_process(
         without: &without,
     };
     let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
-    let work = async |options: &RunOptions, listener: &Listener| {
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
         let options = UninstallOptions {
             lease: options.lease.clone(),
@@ -173,7 +173,7 @@ async fn uninstall_in_process(
             interrupts: options.interrupts.clone(),
             ..UninstallOptions::default()
         };
-        uninstall(&session.cluster, instance, &options, listener).await
+        uninstall(cluster, instance, &options, listener).await
     };
     let done = uninstall_here(&request, options, work).await?;
     print_uninstalled(session, &target.reference(), &done, &again)
@@ -188,7 +188,7 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again
         return Ok(Exit::Done);
     }
     let exit = match done.errors.first() {
-        Some((_, error)) => cli_error(&error.explained).exit(),
+        Some((_, error)) => cli_error(error).exit(),
         None => Exit::Unhealthy,
     };
     let mut error = CliError::new(exit, format!("{key} is not uninstalled completely")).object(key);
@@ -211,14 +211,8 @@ async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliE
     let dry_run = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
     let dry_run = &dry_run;
     let cluster = &session.cluster;
-    let work = iter(&plan.deletes).map(async |id: &ObjectId| {
-        let resource = cluster.resource(id).await.map_err(|e| cli_error(&e.explained))?;
-        let namespace = Some(id.namespace.as_str()).filter(|n| !n.is_empty());
-        match cluster.delete(&resource, namespace, &id.name, dry_run).await {
-            Err(error) if !error.is_not_found() => Err(cli_error(&error)),
-            _ => Ok(()),
-        }
-    });
+    let work = iter(&plan.deletes)
+        .map(async |id: &ObjectId| cluster.delete(id, dry_run).await.map(drop).map_err(|error| cli_error(&error)));
     work.buffer_unordered(CONCURRENT).try_collect::<()>().await
 }
 

@@ -236,9 +236,12 @@ pub fn resource_type_of(group: &str, kind: &str) -> Option<ResourceType> {
         .or_else(|| KUBERNETES_KINDS.iter().find(|(t, _)| t.group == group && t.kind == kind).map(|(t, _)| t.clone()))
 }
 
-/// Returns how the API server serves a kind at a version, or `None` for one that has to be looked up by discovery.
+/// Returns how the API server serves a kind at a version (empty: the one of the table), or `None` for one that has to be
+/// looked up by discovery.
 pub fn known_resource(group: &str, version: &str, kind: &str) -> Option<ResourceType> {
-    resource_type_of(group, kind).map(|known| ResourceType { version: version.to_owned().into(), ..known })
+    let known = resource_type_of(group, kind)?;
+    let version = if version.is_empty() { known.version.clone() } else { version.to_owned().into() };
+    Some(ResourceType { version, ..known })
 }
 
 #[cfg(test)]

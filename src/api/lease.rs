@@ -1,5 +1,6 @@
 //! What the operator's Lease says: who holds it, and whether that one still renews it. Pure; taking it needs a cluster.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +23,32 @@ pub enum Holder {
     Operator(String),
     /// A run from a terminal; it reconciles once and goes.
     Terminal(String),
+}
+
+impl Holder {
+    /// Returns the identity, `None` where nobody holds the lease.
+    pub fn identity(&self) -> Option<&str> {
+        match self {
+            Holder::Nobody => None,
+            Holder::Operator(identity) | Holder::Terminal(identity) => Some(identity),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.identity().unwrap_or("nobody"))
+    }
+}
+
+/// Whether the holder of a lease is there, by its last renewal and two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Renewed within its duration by our clock.
+    Fresh,
+    /// Renewed within its duration if the holder's clock is off by up to a minute: only watching it tells.
+    Unclear,
+    Expired,
 }
 
 /// A lease as it is stored.
@@ -50,14 +77,20 @@ impl LeaseRecord {
         }
     }
 
-    /// Whether its holder seems to be there: renewed within its duration, as far as two clocks can tell.
-    ///
-    /// Good enough to say who is there, never to take a lease over.
+    /// Returns whether its holder is there at a moment. Never enough to take a lease over: that needs watching it.
+    pub fn freshness(&self, now: Timestamp) -> Freshness {
+        let Some(renewed) = self.renewed.filter(|_| self.holder != Holder::Nobody) else { return Freshness::Expired };
+        // Whichever clock is ahead: a renewal in the future is none of long ago.
+        match now.duration_since(renewed).unsigned_abs() {
+            age if age <= self.duration => Freshness::Fresh,
+            age if age <= self.duration + CLOCK_TOLERANCE => Freshness::Unclear,
+            _ => Freshness::Expired,
+        }
+    }
+
+    /// Whether its holder seems to be there: good enough to say who is at work.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
-        self.holder != Holder::Nobody
-            && self
-                .renewed
-                .is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() <= self.duration + CLOCK_TOLERANCE)
+        self.freshness(now) != Freshness::Expired
     }
 }
 
@@ -80,11 +113,14 @@ mod tests {
 
     #[test]
     fn a_lease_is_fresh_while_it_is_renewed_on_either_clock() {
-        let now = "2026-01-01T01:00:00Z".parse().unwrap();
-        assert!(record("a", "2026-01-01T00:59:50.000000Z").is_fresh(now));
-        assert!(record("a", "2026-01-01T01:00:40.000000Z").is_fresh(now), "a clock that is ahead");
-        assert!(!record("a", "2026-01-01T00:58:00.000000Z").is_fresh(now));
-        assert!(!record("a", "").is_fresh(now));
-        assert!(!record("", "2026-01-01T00:59:50.000000Z").is_fresh(now));
+        let freshness =
+            |holder: &str, renewed: &str| record(holder, renewed).freshness("2026-01-01T01:00:00Z".parse().unwrap());
+        assert_eq!(freshness("a", "2026-01-01T00:59:50.000000Z"), Freshness::Fresh);
+        assert_eq!(freshness("a", "2026-01-01T01:00:10.000000Z"), Freshness::Fresh, "a clock that is a little ahead");
+        assert_eq!(freshness("a", "2026-01-01T01:00:40.000000Z"), Freshness::Unclear, "a clock that is ahead");
+        assert_eq!(freshness("a", "2026-01-01T00:59:20.000000Z"), Freshness::Unclear, "a clock that is behind");
+        assert_eq!(freshness("a", "2026-01-01T00:58:00.000000Z"), Freshness::Expired);
+        assert_eq!(freshness("a", ""), Freshness::Expired);
+        assert_eq!(freshness("", "2026-01-01T00:59:50.000000Z"), Freshness::Expired);
     }
 }

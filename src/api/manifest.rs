@@ -8,7 +8,6 @@
 //! What an API server adds (`status`, `managedFields`, `uid` and the like) is ignored, so that the output of
 //! `kubectl get -o yaml` is a manifest too.
 
-use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use super::checked::{CheckedInstance, InvalidInstance, Problem, complete, located};
@@ -263,13 +262,9 @@ fn to_instance(object: &Value, choice: &NamespaceChoice) -> Result<FluxInstance,
     let own: Option<String> = metadata("namespace").map(serde_json::from_value).transpose()?;
     let namespace = own.filter(|name| !name.is_empty()).or(choice.explicit.clone()).unwrap_or(choice.default.clone());
     let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, spec);
-    instance.metadata = ObjectMeta {
-        name: Some(well_known::INSTANCE_NAME.into()),
-        namespace: Some(namespace),
-        labels: metadata("labels").map(serde_json::from_value).transpose()?,
-        annotations: metadata("annotations").map(serde_json::from_value).transpose()?,
-        ..ObjectMeta::default()
-    };
+    instance.metadata.namespace = Some(namespace);
+    instance.metadata.labels = metadata("labels").map(serde_json::from_value).transpose()?;
+    instance.metadata.annotations = metadata("annotations").map(serde_json::from_value).transpose()?;
     Ok(instance)
 }
 

@@ -81,6 +81,9 @@ impl ConnectOptions {
 pub struct Cluster {
     /// Every call through it is bounded by `request_timeout` and retried a few times within it.
     pub(super) client: Client,
+    /// The client and the policy that it was made of.
+    unbounded: Client,
+    policy: CallPolicy,
     pub endpoint: Endpoint,
     /// The context's own namespace, or the pod's.
     pub namespace: Option<String>,
@@ -181,7 +184,9 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     let client = http_client::client(&config).map_err(|e| Reason::Config(innermost(&e)))?;
     let policy = CallPolicy { limit: options.request_timeout, observer: options.on_retry.clone(), token };
     Ok(Cluster {
-        client: bounded(client, policy),
+        client: bounded(client.clone(), policy.clone()),
+        unbounded: client,
+        policy,
         endpoint: endpoint.clone(),
         namespace,
         request_timeout: options.request_timeout,
@@ -305,13 +310,22 @@ impl Cluster {
     /// Wraps a client made elsewhere: a test's, or one of another program.
     pub fn of_client(client: Client, endpoint: Endpoint) -> Self {
         Cluster {
-            client,
+            client: client.clone(),
+            unbounded: client,
+            policy: CallPolicy { limit: DEFAULT_REQUEST_TIMEOUT, observer: None, token: None },
             endpoint,
             namespace: None,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             identity: Arc::default(),
             served: Arc::default(),
         }
+    }
+
+    /// The same cluster, whose retries another observer is told.
+    #[must_use]
+    pub fn observed(&self, observer: RetryObserver) -> Self {
+        let policy = CallPolicy { observer: Some(observer), ..self.policy.clone() };
+        Cluster { client: bounded(self.unbounded.clone(), policy.clone()), policy, ..self.clone() }
     }
 
     /// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.

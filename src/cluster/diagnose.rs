@@ -3,7 +3,7 @@
 use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
-use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason};
+use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
 use super::retry::MAX_ATTEMPTS;
 use super::transport::{TimedOut, chain};
 use crate::k8s::ObjectId;
@@ -16,7 +16,13 @@ pub(super) fn explain(
     endpoint: &Endpoint,
 ) -> ClusterError {
     let reason = reason_of(error, object.as_ref(), endpoint);
-    ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason }
+    let answer = match error {
+        kube::Error::Api(status) => {
+            Some(ServerAnswer { reason: status.reason.clone(), message: status.message.clone() })
+        }
+        _ => None,
+    };
+    ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason, answer }
 }
 
 /// Finds the reason of a failure; `object` is what the request was about.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResource, APIResourceList};
 use kube::discovery::{Discovery, Scope};
 
-use super::objects::Call;
+use super::call::Call;
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::{self, ResourceType};
 use crate::k8s::split_api_version;
@@ -80,7 +80,7 @@ impl Cluster {
 
     /// Returns every version a kind is served at, the server's favourite first; never from memory.
     pub(super) async fn served_versions(&self, group: &str, kind: &str) -> Result<Vec<ResourceType>, ClusterError> {
-        let discovery = Discovery::new(self.client.clone()).filter(&[group]).run_aggregated().await;
+        let discovery = Box::pin(Discovery::new(self.client.clone()).filter(&[group]).run_aggregated()).await;
         let discovery = discovery.map_err(|e| self.explain(&e, format!("find the kind {kind}"), None))?;
         let Some(group) = discovery.get(group) else { return Ok(vec![]) };
         let of_kind = |version: &str| {

@@ -21,6 +21,16 @@ pub struct ClusterError {
     pub object: Option<ObjectId>,
     pub endpoint: Endpoint,
     pub reason: Reason,
+    /// What the API server literally said, if it answered.
+    pub answer: Option<ServerAnswer>,
+}
+
+/// The server's own words about a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAnswer {
+    /// One of Kubernetes' words such as `Invalid`; empty if there is none.
+    pub reason: String,
+    pub message: String,
 }
 
 /// Which cluster: the address and the name of the kubeconfig context, if one was used.
@@ -28,6 +38,13 @@ pub struct ClusterError {
 pub struct Endpoint {
     pub server: String,
     pub context: Option<String>,
+}
+
+impl Endpoint {
+    /// `context dev`, or the address where no context was used.
+    pub fn place(&self) -> String {
+        self.context.as_ref().map_or_else(|| self.server.clone(), |context| format!("context {context}"))
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -188,7 +205,7 @@ impl Reason {
 impl ClusterError {
     /// Makes an error of the reason found before or without a request.
     pub fn new(attempted: impl Into<String>, endpoint: Endpoint, reason: Reason) -> Self {
-        ClusterError { attempted: attempted.into(), object: None, endpoint, reason }
+        ClusterError { attempted: attempted.into(), object: None, endpoint, reason, answer: None }
     }
 
     /// Names the API that is missing, where no object says it.
@@ -210,6 +227,31 @@ impl ClusterError {
 
     pub fn is_api_missing(&self) -> bool {
         matches!(self.reason, Reason::ApiMissing { .. })
+    }
+
+    /// What the answer was to come from is no longer kept: 410.
+    pub fn is_expired(&self) -> bool {
+        matches!(self.reason, Reason::Server { code: 410, .. })
+    }
+
+    /// The object, its whole kind or the part of it that was meant is not there.
+    pub fn is_absent(&self) -> bool {
+        self.is_not_found() || self.is_api_missing()
+    }
+
+    /// The object changed in between, or somebody else owns what was to be changed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self.reason, Reason::Stale | Reason::FieldConflict { .. })
+    }
+
+    /// Returns the server's sentence with its reason, `(Invalid): …`, or our own words when it gave none.
+    pub fn sentence(&self) -> String {
+        match &self.answer {
+            Some(ServerAnswer { reason, message }) if !message.is_empty() => {
+                format!("({}): {message}", if reason.is_empty() { "Unknown" } else { reason })
+            }
+            _ => format!("({:?}): {}", self.category(), self.reason),
+        }
     }
 }
 

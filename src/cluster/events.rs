@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::objects::Call;
-use super::requests::CallError;
+use super::call::Call;
 use super::{Cluster, ClusterError, Endpoint, diagnose, http_client};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
 
@@ -95,7 +94,7 @@ impl Cluster {
     }
 
     /// Records an event.
-    pub async fn record(&self, event: &Value) -> Result<(), CallError> {
+    pub async fn record(&self, event: &Value) -> Result<(), ClusterError> {
         self.create(event, RECONCILER_FIELD_MANAGER).await.map(drop)
     }
 }

@@ -16,9 +16,8 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::Cluster;
-use super::requests::CallError;
-use crate::api::lease::TERMINAL_IDENTITY_PREFIX;
+use super::{Cluster, ClusterError};
+use crate::api::lease::{Freshness, Holder, LeaseRecord};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
 use crate::k8s::ObjectId;
 
@@ -62,36 +61,19 @@ pub fn unique_identity(who: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     #[error("the lease is held by {holder}")]
-    Held { holder: String, renewed: Option<Timestamp> },
+    Held { holder: Holder, renewed: Option<Timestamp> },
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] ClusterError),
 }
 
-/// What a stored lease means to somebody who wants it.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Free,
-    Ours,
-    Held { holder: String, renewed: Option<Timestamp>, duration: Duration },
+/// Whether a stored lease is ours.
+fn is_held_by(lease: &Value, identity: &str) -> bool {
+    LeaseRecord::of(lease).holder.identity() == Some(identity)
 }
 
-/// Returns what a lease means to `identity`; that it has run out is for the caller to observe.
-pub fn verdict(lease: &Value, identity: &str) -> Verdict {
-    let spec = |member: &str| lease.pointer(&format!("/spec/{member}"));
-    match spec("holderIdentity").and_then(Value::as_str).unwrap_or_default() {
-        "" => Verdict::Free,
-        holder if holder == identity => Verdict::Ours,
-        holder => Verdict::Held {
-            holder: holder.to_owned(),
-            renewed: spec("renewTime").and_then(Value::as_str).and_then(|text| text.parse().ok()),
-            duration: Duration::from_secs(spec("leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(15)),
-        },
-    }
-}
-
-/// Reports whether a holder seems to be alive by its own clock: good enough to refuse, not to take over.
-pub fn is_fresh(renewed: Option<Timestamp>, duration: Duration, now: Timestamp) -> bool {
-    renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() < duration)
+/// Whether nobody else stands in a lease.
+fn is_free_for(record: &LeaseRecord, identity: &str) -> bool {
+    record.holder.identity().is_none_or(|holder| holder == identity)
 }
 
 fn lease_id(namespace: &str) -> ObjectId {
@@ -131,7 +113,7 @@ fn micro_time(now: Timestamp) -> String {
 
 impl Cluster {
     /// Returns the operator's lease of a namespace as it is stored.
-    pub async fn read_lease(&self, namespace: &str) -> Result<Option<Value>, CallError> {
+    pub async fn read_lease(&self, namespace: &str) -> Result<Option<Value>, ClusterError> {
         self.read(&lease_id(namespace)).await
     }
 
@@ -150,14 +132,10 @@ impl Cluster {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
         // Its clock may be hours off: who renews is there, whatever the time of the renewal says.
-        let mut renewing: Option<String> = None;
-        let mut told = String::new();
-        let mut stored = None;
+        let mut renewing = Holder::Nobody;
+        let mut told = Holder::Nobody;
         loop {
-            let lease = match stored.take() {
-                Some(lease) => Some(lease),
-                None => self.read_lease(namespace).await?,
-            };
+            let lease = self.read_lease(namespace).await?;
             let sent = Instant::now();
             let Some(lease) = lease else {
                 let ours = held(None, namespace, &options.identity, options.duration, Timestamp::now());
@@ -167,28 +145,28 @@ impl Cluster {
                     None => continue,
                 }
             };
-            if let Verdict::Held { holder, renewed, duration } = verdict(&lease, &options.identity)
-                && !options.force
-            {
+            let record = LeaseRecord::of(&lease);
+            let LeaseRecord { holder, renewed, duration } = record.clone();
+            if !options.force && !is_free_for(&record, &options.identity) {
                 let spec = lease.get("spec").cloned().unwrap_or_default();
                 let since = match &seen {
                     Some((known, since)) if *known == spec => *since,
                     Some((known, _)) if known.get("holderIdentity") == spec.get("holderIdentity") => {
-                        renewing = Some(holder.clone());
+                        renewing = holder.clone();
                         Instant::now()
                     }
                     _ => Instant::now(),
                 };
                 seen = Some((spec, since));
                 if since.elapsed() < duration {
-                    let alive = is_fresh(renewed, duration, Timestamp::now()) || renewing.as_ref() == Some(&holder);
-                    let from_terminal = holder.starts_with(TERMINAL_IDENTITY_PREFIX);
+                    let alive = record.freshness(Timestamp::now()) == Freshness::Fresh || renewing == holder;
+                    let from_terminal = matches!(holder, Holder::Terminal(_));
                     let wait = if from_terminal { options.wait } else { options.operator_wait };
                     if alive && begun.elapsed() >= wait {
                         return Err(LeaseError::Held { holder, renewed });
                     }
                     if told != holder {
-                        waiting(&holder);
+                        waiting(&holder.to_string());
                         told = holder;
                     }
                     tokio::time::sleep((duration / 4).min(Duration::from_secs(1))).await;
@@ -260,7 +238,7 @@ impl HeldLease {
             match self.cluster.replace(&lease, RECONCILER_FIELD_MANAGER).await {
                 // The renewal that was just cut off may have been stored.
                 Err(error) if error.is_conflict() => match self.cluster.read_lease(&self.namespace).await {
-                    Ok(Some(stored)) if verdict(&stored, &self.identity) == Verdict::Ours => lease = stored,
+                    Ok(Some(stored)) if is_held_by(&stored, &self.identity) => lease = stored,
                     _ => return,
                 },
                 Err(error) => return tracing::debug!("the lease is left to run out: {error}"),
@@ -320,7 +298,7 @@ impl Renewal {
                 Ok(Err(error)) if error.is_conflict() || error.is_not_found() => {
                     match tokio::time::timeout(patience, cluster.read_lease(namespace)).await {
                         // An earlier renewal was stored although its answer came too late: renew that.
-                        Ok(Ok(Some(now))) if verdict(&now, &options.identity) == Verdict::Ours => {
+                        Ok(Ok(Some(now))) if is_held_by(&now, &options.identity) => {
                             *lease = now;
                             continue;
                         }
@@ -347,13 +325,6 @@ mod tests {
     }
 
     #[test]
-    fn a_released_or_missing_holder_leaves_the_lease_free() {
-        assert_eq!(verdict(&json!({"spec": {"holderIdentity": ""}}), "me"), Verdict::Free);
-        assert_eq!(verdict(&json!({"spec": {}}), "me"), Verdict::Free);
-        assert_eq!(verdict(&json!({"spec": {"holderIdentity": "me"}}), "me"), Verdict::Ours);
-    }
-
-    #[test]
     fn a_taken_lease_counts_the_change_of_holder_and_a_renewal_does_not() {
         let theirs =
             json!({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "you", "leaseTransitions": 3}});
@@ -371,15 +342,8 @@ mod tests {
     fn two_runs_on_hosts_of_one_name_are_two() {
         let (ours, theirs) = (unique_identity("host_1"), unique_identity("host_1"));
         assert!(ours.starts_with("host_1_") && ours != theirs, "{ours} {theirs}");
-        assert!(matches!(verdict(&json!({"spec": {"holderIdentity": theirs}}), &ours), Verdict::Held { .. }));
-    }
-
-    #[test]
-    fn a_holder_is_fresh_while_its_last_renewal_is_younger_than_the_lease() {
-        let renewed = Some(at("2026-01-02T03:04:05Z"));
-        assert!(is_fresh(renewed, Duration::from_secs(35), at("2026-01-02T03:04:30Z")));
-        assert!(!is_fresh(renewed, Duration::from_secs(35), at("2026-01-02T03:05:30Z")));
-        assert!(!is_fresh(None, Duration::from_secs(35), at("2026-01-02T03:05:30Z")));
+        let lease = json!({"spec": {"holderIdentity": theirs}});
+        assert!(!is_held_by(&lease, &ours) && !is_free_for(&LeaseRecord::of(&lease), &ours));
     }
 
     /// An API server that answers as long as `answers` says so, given the request's method and how many it had.
@@ -475,6 +439,6 @@ mod tests {
         let options = LeaseOptions::new("me");
         let taken = cluster.take_lease("n", &options, |_| ());
         let taken = tokio::time::timeout(Duration::from_secs(60), taken).await.expect("no endless look");
-        assert!(matches!(taken.err(), Some(LeaseError::Held { holder, .. }) if holder == "you"));
+        assert!(matches!(taken.err(), Some(LeaseError::Held { holder, .. }) if holder.identity() == Some("you")));
     }
 }

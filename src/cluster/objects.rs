@@ -2,210 +2,212 @@
 //!
 //! Every function names what it does in its error, so that callers need not. The client below bounds each call and repeats
 //! what may be repeated.
+//!
+//! An answer of 404 only means that an object is gone when it names the object. One that does not (of a gateway, of an API
+//! server that has not heard of a new version) is checked against what the server says it serves.
 
-use http::{Method, header};
-use kube::client::Body;
-use kube::core::Status;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::Duration;
+
+use http::Method;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
-use super::retry::Repeat;
-use super::{Cluster, ClusterError};
-use crate::api::kinds::ResourceType;
-use crate::k8s::ObjectId;
+use super::call::{Call, object_path};
+use super::retry::{Backoff, Repeat, after};
+use super::{Cluster, ClusterError, Reason};
+use crate::api::kinds::known_resource;
+use crate::k8s::{ObjectId, ResourceType};
 
-/// Objects per page unless the caller says otherwise; kubectl's number.
-const PAGE: u32 = 500;
-/// How often a list begins again because the snapshot its pages came from is gone.
-const RESTARTS: usize = 3;
-/// What a query value is written with.
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What a part of a path is written with: names of roles hold colons.
-const SEGMENT: &AsciiSet = &QUERY.remove(b':').remove(b'@');
+/// How often an object or a kind is asked for that is served and yet answered with 404.
+const ATTEMPTS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// How often an object is written that others write at the same time.
+const RACES: u32 = 6;
 
 /// What a server-side apply did, or would do in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ApplyResult {
     Created,
     Configured,
     Unchanged,
 }
 
-impl Outcome {
+impl ApplyResult {
+    /// Compares an object before, if there was one, with what the server made of it.
+    pub fn of(before: Option<&Value>, after: &Value) -> Self {
+        match before {
+            None => ApplyResult::Created,
+            Some(before) if content(before) == content(after) => ApplyResult::Unchanged,
+            Some(_) => ApplyResult::Configured,
+        }
+    }
+
     /// kubectl's word.
     pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Created => "created",
-            Outcome::Configured => "configured",
-            Outcome::Unchanged => "unchanged",
+            ApplyResult::Created => "created",
+            ApplyResult::Configured => "configured",
+            ApplyResult::Unchanged => "unchanged",
         }
     }
 }
 
-/// How to apply.
+/// How an object is written. A field manager alone stands for the plain way.
 #[derive(Clone, Copy, Debug)]
-pub struct ApplyOptions<'a> {
+pub struct WriteOptions<'a> {
     pub field_manager: &'a str,
-    /// Take fields over from other managers instead of failing.
+    /// An apply takes fields over from other managers instead of failing.
     pub force: bool,
     /// Let the server do everything but store.
     pub dry_run: bool,
 }
 
-/// What a plain deletion insists on.
+impl<'a> WriteOptions<'a> {
+    /// Takes fields over from other managers, and stores.
+    pub fn forced(field_manager: &'a str) -> Self {
+        WriteOptions { force: true, ..field_manager.into() }
+    }
+
+    /// The same without storing anything.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        WriteOptions { dry_run: true, ..self }
+    }
+
+    fn query(&self) -> String {
+        let dry = if self.dry_run { "&dryRun=All" } else { "" };
+        format!("fieldManager={}{dry}", self.field_manager)
+    }
+}
+
+impl<'a> From<&'a str> for WriteOptions<'a> {
+    fn from(field_manager: &'a str) -> Self {
+        WriteOptions { field_manager, force: false, dry_run: false }
+    }
+}
+
+/// How a delete treats what the object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    Background,
+    Foreground,
+}
+
+/// What a deletion insists on.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
     /// Only this object, not another one of the same name.
     pub uid: Option<String>,
+    /// Only the object as it was read.
+    pub resource_version: Option<String>,
+    /// The API server's default unless it is named.
+    pub propagation: Option<Propagation>,
     /// Let the server do everything but delete.
     pub dry_run: bool,
 }
 
-/// Which objects a list or watch covers, and how it is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListOptions {
-    /// In the API's syntax; `None` selects all.
-    pub label_selector: Option<String>,
-    /// In the API's syntax; `None` selects all.
-    pub field_selector: Option<String>,
-    /// Objects per page.
-    pub page_size: u32,
-    /// Leave out all but type and metadata.
-    pub metadata_only: bool,
-}
-
-impl Default for ListOptions {
-    fn default() -> Self {
-        ListOptions { label_selector: None, field_selector: None, page_size: PAGE, metadata_only: false }
-    }
-}
-
-impl ListOptions {
-    /// Selects one object by name.
-    pub fn named(name: &str) -> Self {
-        ListOptions::with_fields(format!("metadata.name={name}"))
-    }
-
-    pub fn labelled(labels: impl Into<String>) -> Self {
-        ListOptions { label_selector: Some(labels.into()), ..ListOptions::default() }
-    }
-
-    pub fn with_fields(fields: impl Into<String>) -> Self {
-        ListOptions { field_selector: Some(fields.into()), ..ListOptions::default() }
-    }
-
-    /// `&labelSelector=…&fieldSelector=…`
-    pub(super) fn query(&self) -> String {
-        let mut query = String::new();
-        for (name, text) in [("labelSelector", &self.label_selector), ("fieldSelector", &self.field_selector)] {
-            if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                query.push_str(&format!("&{name}={}", encode(text)));
+impl DeleteOptions {
+    fn body(&self) -> Value {
+        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+        if self.dry_run {
+            // In the body: where there is one, the API server does not look at the query.
+            body["dryRun"] = json!(["All"]);
+        }
+        if let Some(propagation) = self.propagation {
+            body["propagationPolicy"] = format!("{propagation:?}").into();
+        }
+        for (member, text) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(text) = text {
+                body["preconditions"][member] = text.as_str().into();
             }
         }
-        query
-    }
-
-    /// The request for one page; `token` is where the page before ended.
-    pub(super) fn page_request(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        token: Option<&str>,
-    ) -> kube::Result<http::Request<Vec<u8>>> {
-        let token = token.map_or_else(String::new, |token| format!("&continue={}", encode(token)));
-        let path = format!("{}?limit={}{}{token}", resource.path(namespace, None), self.page_size, self.query());
-        let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        Call { accept: self.metadata_only.then_some(accept), ..Call::get(path) }.request()
+        body
     }
 }
 
-/// The answer to a list.
-#[derive(Clone, Debug, Default)]
-pub struct List {
-    /// With `apiVersion` and `kind`, which the server leaves out of items.
-    pub items: Vec<Value>,
-    /// Where a watch continues.
-    pub resource_version: String,
-}
-
-/// Percent-encodes a query value.
-pub(super) fn encode(text: &str) -> String {
-    utf8_percent_encode(text, QUERY).to_string()
-}
-
-/// The path of one object.
-pub(super) fn object_path(resource: &ResourceType, namespace: Option<&str>, name: &str) -> kube::Result<String> {
-    if name.is_empty() {
-        // Its path would be that of all objects.
-        let problem = kube::core::request::Error::Validation("a name is required".to_owned());
-        return Err(kube::Error::BuildRequest(problem));
-    }
-    Ok(format!("{}/{}", resource.path(namespace, None), utf8_percent_encode(name, SEGMENT)))
-}
-
-/// One request, as values.
-pub(super) struct Call<'a> {
-    pub method: Method,
-    /// With its query.
-    pub path: String,
-    pub accept: Option<&'static str>,
-    pub body: Option<(&'static str, &'a Value)>,
-    pub repeat: Repeat,
-}
-
-impl<'a> Call<'a> {
-    pub(super) fn get(path: String) -> Self {
-        Call { method: Method::GET, path, accept: None, body: None, repeat: Repeat::default() }
-    }
-
-    pub(super) fn with_body(method: Method, path: String, content_type: &'static str, body: &'a Value) -> Self {
-        Call { method, path, accept: None, body: Some((content_type, body)), repeat: Repeat::default() }
-    }
-
-    pub(super) fn request(&self) -> kube::Result<http::Request<Vec<u8>>> {
-        let mut request = http::Request::builder().method(self.method.clone()).uri(&self.path).extension(self.repeat);
-        if let Some(accept) = self.accept {
-            request = request.header(header::ACCEPT, accept);
-        }
-        if let Some((content_type, _)) = self.body {
-            request = request.header(header::CONTENT_TYPE, content_type);
-        }
-        let body = self.body.map_or_else(Vec::new, |(_, body)| body.to_string().into_bytes());
-        request.body(body).map_err(kube::Error::HttpError)
-    }
+/// How a kind is served although a request for it was answered with 404.
+enum Serving {
+    /// At the version that was asked for.
+    Same,
+    /// At another version.
+    Other(ResourceType),
+    Not,
 }
 
 impl Cluster {
-    /// Sends a request and returns the text of its answer.
-    ///
-    /// kube's own way logs an answer it cannot parse, with whatever secret is in it.
-    pub(super) async fn answer_text(&self, call: Call<'_>) -> kube::Result<Vec<u8>> {
-        self.exchange(call.request()?).await
-    }
-
-    /// Sends a request and reads its answer.
-    pub(super) async fn answer(&self, call: Call<'_>) -> kube::Result<Value> {
-        serde_json::from_slice(&self.answer_text(call).await?).map_err(kube::Error::SerdeError)
-    }
-
-    async fn exchange(&self, request: http::Request<Vec<u8>>) -> kube::Result<Vec<u8>> {
-        let response = self.client.send(request.map(Body::from)).await?;
-        let code = response.status();
-        let body = response.into_body().collect_bytes().await?;
-        if code.is_client_error() || code.is_server_error() {
-            let status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
-                // Not the API server's words: a gateway's page.
-                Status::failure(String::from_utf8_lossy(&body).trim(), "Failed to parse error data")
-            });
-            return Err(kube::Error::Api(status.with_code(code.as_u16()).boxed()));
-        }
-        Ok(body.into())
-    }
-
-    /// Reads one object.
+    /// Returns how the server serves a kind: from the table of known kinds, else by asking the server.
     ///
     /// # Errors
-    /// [`super::Reason::NotFound`] if there is none, and whatever keeps the answer away.
+    /// The server does not serve the kind, or cannot be asked.
+    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, ClusterError> {
+        if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
+            return Ok(known);
+        }
+        match Box::pin(self.resource_at(&id.api_version(), |found| found.kind == id.kind)).await {
+            Ok(Some(found)) => Ok(found),
+            Err(error) if !error.is_api_missing() => Err(error),
+            // The version is not served; the kind may be.
+            _ => Box::pin(self.served_resource_type(&id.group, &id.kind)).await,
+        }
+    }
+
+    /// Says what a 404 means that does not name an object, from what the server says it serves.
+    async fn serving(&self, resource: &ResourceType) -> Result<Serving, ClusterError> {
+        let served = self.served_versions(&resource.group, &resource.kind).await?;
+        match served.iter().any(|other| other.version == resource.version) {
+            true => Ok(Serving::Same),
+            false => Ok(served.into_iter().next().map_or(Serving::Not, Serving::Other)),
+        }
+    }
+
+    /// Makes a request about a kind; `None` when the kind is not served. An answer of 404 that does not name an object is
+    /// checked: at another version the request is made again there, at the same one after a pause, as long as one call may
+    /// take.
+    pub(super) async fn while_served<T, F: Future<Output = Result<T, ClusterError>>>(
+        &self,
+        mut resource: ResourceType,
+        request: impl Fn(ResourceType) -> F,
+    ) -> Result<Option<T>, ClusterError> {
+        let deadline = after(self.request_timeout);
+        let mut backoff = Backoff::new(FIRST_PAUSE, self.request_timeout);
+        for attempt in 1.. {
+            let error = match request(resource.clone()).await {
+                Err(error) if error.is_api_missing() => error,
+                answer => return answer.map(Some),
+            };
+            match self.serving(&resource).await? {
+                Serving::Not => break,
+                Serving::Other(other) => resource = other,
+                Serving::Same if attempt < ATTEMPTS && Instant::now() < deadline => backoff.wait().await,
+                Serving::Same => {
+                    let (name, version) = (resource.resource_name(), &resource.version);
+                    let message = format!("not found, although {name} are served at {version}");
+                    let reason = Reason::Server { endpoint: self.endpoint.clone(), code: 404, message };
+                    return Err(ClusterError { reason, ..error });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns an object, or `None` when it or its kind is not there.
+    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, ClusterError> {
+        let resource = match self.resource(id).await {
+            Err(error) if error.is_api_missing() => return Ok(None),
+            resource => resource?,
+        };
+        let get = |resource| async move { self.send(path_of(&resource, id).map(Call::get), "get", id).await };
+        match self.within_limit("get", id, Box::pin(self.while_served(resource, get))).await {
+            Err(error) if error.is_not_found() => Ok(None),
+            object => object,
+        }
+    }
+
+    /// Returns an object of a kind at exactly this version.
+    ///
+    /// # Errors
+    /// [`Reason::NotFound`] if there is none, [`Reason::ApiMissing`] if the version is not served, and whatever keeps the
+    /// answer away.
     pub async fn get(
         &self,
         resource: &ResourceType,
@@ -215,31 +217,19 @@ impl Cluster {
         self.get_as(resource, namespace, name, None).await
     }
 
-    /// Like [`Cluster::get`]; `None` if there is no such object.
-    pub async fn find(
+    /// Like [`Cluster::get`], but only type and metadata are sent: no Secret leaves the server.
+    pub async fn get_metadata(
         &self,
         resource: &ResourceType,
         namespace: Option<&str>,
         name: &str,
-    ) -> Result<Option<Value>, ClusterError> {
-        found(self.get(resource, namespace, name).await)
-    }
-
-    /// Like [`Cluster::find`], but of an object that is there only type and metadata are sent: no Secret leaves the server.
-    pub async fn find_metadata(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Option<Value>, ClusterError> {
+    ) -> Result<Value, ClusterError> {
         let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-        let metadata = found(self.get_as(resource, namespace, name, Some(accept)).await)?;
-        Ok(metadata.map(|mut object| {
-            // The type of the answer is not the type of the object.
-            object["apiVersion"] = resource.api_version().into();
-            object["kind"] = resource.kind.as_ref().into();
-            object
-        }))
+        let mut object = self.get_as(resource, namespace, name, Some(accept)).await?;
+        // The type of the answer is not the type of the object.
+        object["apiVersion"] = resource.api_version().into();
+        object["kind"] = resource.kind.as_ref().into();
+        Ok(object)
     }
 
     async fn get_as(
@@ -249,177 +239,176 @@ impl Cluster {
         name: &str,
         accept: Option<&'static str>,
     ) -> Result<Value, ClusterError> {
-        let object = reference(resource, namespace, name);
-        let answer = async {
-            let path = object_path(resource, namespace, name)?;
-            self.answer(Call { accept, ..Call::get(path) }).await
-        };
-        answer.await.map_err(|e| self.explain(&e, format!("get {}", object.lower_case()), Some(object)))
+        let namespace = namespace.filter(|_| resource.namespaced);
+        let id = ObjectId::new(&resource.group, &resource.kind, namespace, name).at(&resource.version);
+        let call = path_of(resource, &id).map(|path| Call { accept, ..Call::get(path) });
+        self.send(call, "get", &id).await
     }
 
-    /// Lists a kind in one namespace, or in all (None), page by page.
-    pub async fn list(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        options: &ListOptions,
-    ) -> Result<Vec<Value>, ClusterError> {
-        match self.list_whole(resource, namespace, options).await {
-            Ok(list) => Ok(list.items),
-            Err(error) => {
-                let place = namespace.map_or_else(String::new, |n| format!(" in namespace {n}"));
-                let name = resource.resource_name();
-                Err(self.explain(&error, format!("list {name}{place}"), None).with_api(&name))
-            }
-        }
-    }
-
-    pub(super) async fn list_whole(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        options: &ListOptions,
-    ) -> kube::Result<List> {
-        let mut list = List::default();
-        let mut token: Option<String> = None;
-        let mut restarts = 0;
-        loop {
-            let text = self.exchange(options.page_request(resource, namespace, token.as_deref())?).await;
-            let mut page: Value = match text {
-                // The snapshot behind the pages is kept for five minutes only: begin again.
-                Err(kube::Error::Api(status)) if status.code == 410 && token.is_some() && restarts < RESTARTS => {
-                    restarts += 1;
-                    list.items.clear();
-                    token = None;
-                    continue;
-                }
-                text => serde_json::from_slice(&text?).map_err(kube::Error::SerdeError)?,
-            };
-            if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-                list.items.extend(items.into_iter().map(|item| typed(item, resource)));
-            }
-            let metadata = |member: &str| {
-                let text = page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str);
-                text.filter(|text| !text.is_empty()).map(str::to_owned)
-            };
-            list.resource_version = metadata("resourceVersion").unwrap_or_default();
-            token = metadata("continue");
-            if token.is_none() {
-                return Ok(list);
-            }
-        }
-    }
-
-    /// Deletes one object; what becomes of the objects it owns is the API server's default.
+    /// Applies an object server-side (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>) and returns what
+    /// the server made of it.
     ///
     /// # Errors
-    /// [`super::Reason::NotFound`] if there is none.
-    pub async fn delete(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        name: &str,
-        options: &DeleteOptions,
-    ) -> Result<(), ClusterError> {
-        let object = reference(resource, namespace, name);
-        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
-        if options.dry_run {
-            // In the body: where there is one, the API server does not look at the query.
-            body["dryRun"] = json!(["All"]);
-        }
-        if let Some(uid) = &options.uid {
-            body["preconditions"] = json!({ "uid": uid });
-        }
-        let answer = async {
-            let path = object_path(resource, namespace, name)?;
-            self.answer_text(Call::with_body(Method::DELETE, path, "application/json", &body)).await
-        };
-        answer.await.map(drop).map_err(|e| self.explain(&e, format!("delete {}", object.lower_case()), Some(object)))
+    /// [`Reason::FieldConflict`] unless forced, and whatever the API server refuses.
+    pub async fn apply<'a>(&self, object: &Value, options: impl Into<WriteOptions<'a>>) -> Result<Value, ClusterError> {
+        let (id, options) = (ObjectId::of(object), options.into());
+        let resource = self.resource(&id).await?;
+        let force = if options.force { "&force=true" } else { "" };
+        // Forced, no other field manager is in the way: a conflict is two writers at the same instant.
+        let repeat = Repeat { after_conflict: options.force, ..Repeat::default() };
+        let call = path_of(&resource, &id).map(|path| {
+            let path = format!("{path}?{}{force}", options.query());
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/apply-patch+yaml", object) }
+        });
+        self.send(call, "apply", &id).await
     }
 
-    /// Merges a patch (RFC 7386) into one object and returns what the server made of it.
-    pub async fn patch(
+    /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
+    pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
+        let resource = self.resource(id).await?;
+        // Guarded by the resource version, the second of two has no effect.
+        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}?fieldManager={manager}");
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
+        });
+        self.send(call, "patch", id).await
+    }
+
+    /// Merges a patch (RFC 7386) into an object or into one of its subresources, and returns what the server made of it. A
+    /// patch that names a resource version is guarded by it: a conflict is an answer then.
+    pub async fn merge_patch<'a>(
         &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        name: &str,
+        id: &ObjectId,
+        subresource: Option<&str>,
         patch: &Value,
-        options: &ApplyOptions<'_>,
+        options: impl Into<WriteOptions<'a>>,
     ) -> Result<Value, ClusterError> {
-        let object = reference(resource, namespace, name);
-        let answer = async {
-            let dry = if options.dry_run { "&dryRun=All" } else { "" };
-            let path = object_path(resource, namespace, name)?;
-            let path = format!("{path}?fieldManager={}{dry}", options.field_manager);
-            self.answer(Call::with_body(Method::PATCH, path, MERGE_PATCH, patch)).await
-        };
-        answer.await.map_err(|e| self.explain(&e, format!("patch {}", object.lower_case()), Some(object)))
+        let resource = self.resource(id).await?;
+        let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
+        let after_conflict = patch.pointer("/metadata/resourceVersion").is_none();
+        let repeat = Repeat { after_conflict, ..Repeat::default() };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}{below}?{}", options.into().query());
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/merge-patch+json", patch) }
+        });
+        self.send(call, "patch", id).await
     }
 
-    /// Applies an object server-side and says what that did. `live` is the object before, if there is one.
-    ///
-    /// # Errors
-    /// [`super::Reason::FieldConflict`] unless forced, and whatever the API server refuses.
-    pub async fn apply(
-        &self,
-        resource: &ResourceType,
-        desired: &Value,
-        live: Option<&Value>,
-        options: &ApplyOptions<'_>,
-    ) -> Result<(Outcome, Value), ClusterError> {
-        let object = ObjectId::of(desired);
-        let answer = async {
-            let path = object_path(resource, object.namespace(), &object.name)?;
-            self.answer(apply_call(&path, desired, options)).await
-        };
-        match answer.await {
-            Ok(after) => Ok((outcome(live, &after), after)),
-            Err(error) => Err(self.explain(&error, format!("apply {}", object.lower_case()), Some(object))),
+    /// Creates an object under the name it carries; `None` when it is there already.
+    pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, ClusterError> {
+        let id = ObjectId::of(object);
+        let resource = self.resource(&id).await?;
+        let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
+        // Under a fixed name the second of two is refused.
+        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
+        match self.send(Ok(call), "create", &id).await {
+            Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(None),
+            created => created.map(Some),
         }
     }
-}
 
-/// Content type of a JSON merge patch (RFC 7386).
-pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
+    /// Replaces an object at the resource version it carries: a conflict is an answer.
+    pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, ClusterError> {
+        let id = ObjectId::of(object);
+        let resource = self.resource(&id).await?;
+        let call = path_of(&resource, &id).map(|path| {
+            Call::with_body(Method::PUT, format!("{path}?fieldManager={manager}"), "application/json", object)
+        });
+        self.send(call, "update", &id).await
+    }
 
-/// The request of a server-side apply (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>).
-pub(super) fn apply_call<'a>(path: &str, desired: &'a Value, options: &ApplyOptions<'_>) -> Call<'a> {
-    let force = if options.force { "&force=true" } else { "" };
-    let dry = if options.dry_run { "&dryRun=All" } else { "" };
-    let path = format!("{path}?fieldManager={}{force}{dry}", options.field_manager);
-    let call = Call::with_body(Method::PATCH, path, "application/apply-patch+yaml", desired);
-    // Forced, no other field manager is in the way: a conflict is two writers at the same instant.
-    Call { repeat: Repeat { after_conflict: options.force, ..Repeat::default() }, ..call }
-}
+    /// Deletes an object; `false` when it was gone already.
+    ///
+    /// # Errors
+    /// A conflict when it is not the one that the options insist on.
+    pub async fn delete(&self, id: &ObjectId, options: &DeleteOptions) -> Result<bool, ClusterError> {
+        let resource = match self.resource(id).await {
+            Err(error) if error.is_api_missing() => return Ok(false),
+            resource => resource?,
+        };
+        let body = &options.body();
+        let delete = |resource| async move {
+            let call =
+                path_of(&resource, id).map(|path| Call::with_body(Method::DELETE, path, "application/json", body));
+            self.send(call, "delete", id).await
+        };
+        match self.within_limit("delete", id, Box::pin(self.while_served(resource, delete))).await {
+            Err(error) if error.is_not_found() => Ok(false),
+            answer => answer.map(|answer| answer.is_some()),
+        }
+    }
 
-fn found(result: Result<Value, ClusterError>) -> Result<Option<Value>, ClusterError> {
-    match result {
-        Ok(object) => Ok(Some(object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
+    /// Deletes exactly the object that was read; `false` when it was gone already.
+    ///
+    /// # Errors
+    /// A conflict when another object has taken the name, or the object changed since it was read.
+    pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, ClusterError> {
+        let metadata = |member: &str| live["metadata"][member].as_str().map(str::to_owned);
+        let options = DeleteOptions {
+            uid: metadata("uid"),
+            resource_version: metadata("resourceVersion"),
+            propagation: Some(propagation),
+            dry_run: false,
+        };
+        self.delete(&ObjectId::of(live), &options).await
+    }
+
+    /// Writes an object that others write at the same time. After a conflict `write` is given the object as it is then; the
+    /// first time it is given `live`, which may be `None` where what it is to be written over is known otherwise.
+    ///
+    /// Returns `None` when the object is gone.
+    ///
+    /// # Errors
+    /// Of `write`, also the sixth conflict in a row.
+    pub async fn retry_on_conflict<L: From<Value>, T, F: Future<Output = Result<T, ClusterError>>>(
+        &self,
+        id: &ObjectId,
+        mut live: L,
+        mut write: impl FnMut(L) -> F,
+    ) -> Result<Option<T>, ClusterError> {
+        for race in 1.. {
+            match Box::pin(write(live)).await {
+                Err(error) if error.is_conflict() && race < RACES => match self.read(id).await? {
+                    Some(now) => live = now.into(),
+                    None => break,
+                },
+                Err(error) if error.is_absent() => break,
+                answer => return answer.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Holds work of several requests to the limit of one call: that is what the user was promised.
+    async fn within_limit<T>(
+        &self,
+        verb: &str,
+        id: &ObjectId,
+        work: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        timeout_at(after(self.request_timeout), work).await.unwrap_or_else(|_| {
+            let reason = Reason::TimedOut { endpoint: self.endpoint.clone(), after: self.request_timeout };
+            let attempted = format!("{verb} {}", id.lower_case());
+            Err(ClusterError {
+                object: Some(id.clone()),
+                ..ClusterError::new(attempted, self.endpoint.clone(), reason)
+            })
+        })
+    }
+
+    async fn send(&self, call: kube::Result<Call<'_>>, verb: &str, id: &ObjectId) -> Result<Value, ClusterError> {
+        let answer = match call {
+            Ok(call) => self.answer(call).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.explain(&error, format!("{verb} {}", id.lower_case()), Some(id.clone())))
     }
 }
 
-fn reference(resource: &ResourceType, namespace: Option<&str>, name: &str) -> ObjectId {
-    ObjectId::new(&resource.group, &resource.kind, namespace.filter(|_| resource.namespaced), name)
-        .at(&resource.version)
-}
-
-fn typed(item: Value, resource: &ResourceType) -> Value {
-    let Value::Object(fields) = item else { return item };
-    let mut typed = serde_json::Map::with_capacity(fields.len() + 2);
-    typed.insert("apiVersion".to_owned(), resource.api_version().into());
-    typed.insert("kind".to_owned(), resource.kind.as_ref().into());
-    typed.extend(fields);
-    Value::Object(typed)
-}
-
-fn outcome(before: Option<&Value>, after: &Value) -> Outcome {
-    match before {
-        None => Outcome::Created,
-        Some(before) if content(before) == content(after) => Outcome::Unchanged,
-        Some(_) => Outcome::Configured,
-    }
+fn path_of(resource: &ResourceType, id: &ObjectId) -> kube::Result<String> {
+    object_path(resource, Some(&id.namespace), &id.name)
 }
 
 /// An object without what the server counts; a dry run changes the content but not the resource version.
@@ -435,33 +424,80 @@ fn content(object: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
 
     use super::*;
+    use crate::cluster::Endpoint;
 
     #[test]
     fn an_apply_that_only_moves_counters_changes_nothing() {
         let object = |version: &str, label: &str| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": [version], "labels": {"x": label}}});
-        assert_eq!(outcome(None, &object("1", "a")), Outcome::Created);
-        assert_eq!(outcome(Some(&object("1", "a")), &object("2", "a")), Outcome::Unchanged);
-        assert_eq!(outcome(Some(&object("1", "a")), &object("1", "b")), Outcome::Configured);
+        assert_eq!(ApplyResult::of(None, &object("1", "a")), ApplyResult::Created);
+        assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("2", "a")), ApplyResult::Unchanged);
+        assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("1", "b")), ApplyResult::Configured);
     }
 
-    #[test]
-    fn a_page_is_asked_for_with_encoded_selectors() {
-        let query = |options: ListOptions, token: Option<&str>| {
-            let request = options.page_request(&crate::api::kinds::SECRET, Some("n"), token).unwrap();
-            request.uri().to_string()
-        };
-        assert_eq!(query(ListOptions::default(), None), "/api/v1/namespaces/n/secrets?limit=500");
-        assert_eq!(
-            query(ListOptions::labelled("a/b=c"), None),
-            "/api/v1/namespaces/n/secrets?limit=500&labelSelector=a%2Fb%3Dc"
-        );
-        assert_eq!(
-            query(ListOptions::named("flux"), Some("t=")),
-            "/api/v1/namespaces/n/secrets?limit=500&fieldSelector=metadata.name%3Dflux&continue=t%3D"
-        );
+    /// A server whose object has the resource version of the number of reads, and that takes a write after `conflicts` of them.
+    fn busy(conflicts: usize) -> Cluster {
+        let (reads, writes) = (Arc::new(AtomicUsize::new(1)), Arc::new(AtomicUsize::new(0)));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let is_read = request.method() == Method::GET;
+            let counter = if is_read { &reads } else { &writes };
+            let count = counter.fetch_add(1, Ordering::SeqCst);
+            let conflict = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "reason": "Conflict",
+                "message": "the object has been modified"});
+            let (code, body) = match is_read || count >= conflicts {
+                true => (200, json!({"metadata": {"resourceVersion": (count + 1).to_string()}})),
+                false => (409, conflict),
+            };
+            let response = http::Response::builder().status(code).body(Body::from(body.to_string().into_bytes()));
+            async move { response }
+        });
+        Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default())
+    }
+
+    async fn versions_written(conflicts: usize) -> (Vec<String>, Result<Option<Value>, ClusterError>) {
+        let (cluster, id) = (busy(conflicts), ObjectId::new("", "Secret", Some("n"), "s").at("v1"));
+        let mut written = vec![];
+        let result = cluster
+            .retry_on_conflict(&id, json!({"metadata": {"resourceVersion": "1"}}), |live: Value| {
+                let patch = json!({"metadata": {"resourceVersion": live["metadata"]["resourceVersion"]}});
+                written.push(live["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned());
+                async { cluster.merge_patch(&id, None, &{ patch }, "me").await }
+            })
+            .await;
+        (written, result)
+    }
+
+    #[tokio::test]
+    async fn after_a_conflict_the_object_is_read_and_written_again_a_few_times() {
+        let (written, result) = versions_written(2).await;
+        assert_eq!(written, ["1", "2", "3"]);
+        assert!(result.unwrap().is_some());
+        let (written, result) = versions_written(usize::MAX).await;
+        assert_eq!(written.len(), 6);
+        assert!(result.unwrap_err().is_conflict());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_has_to_be_checked_takes_no_longer_than_one_call() {
+        // A gateway that knows nothing, after most of the time; what the server serves is never answered.
+        let service = tower::service_fn(|request: http::Request<Body>| async move {
+            if request.uri().path().ends_with("/secrets/s") {
+                tokio::time::sleep(Duration::from_secs(9)).await;
+                return http::Response::builder().status(404).body(Body::from(b"404 page not found".to_vec()));
+            }
+            std::future::pending().await
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let cluster = cluster.observed(Arc::new(|_| ()));
+        let begun = Instant::now();
+        let error = cluster.read(&ObjectId::new("", "Secret", Some("n"), "s").at("v1")).await.unwrap_err();
+        assert!(matches!(error.reason, Reason::TimedOut { .. }), "{}", error.reason);
+        assert_eq!(begun.elapsed().as_secs(), cluster.request_timeout.as_secs());
     }
 
     #[tokio::test]
@@ -474,22 +510,9 @@ mod tests {
             assert_eq!(body["preconditions"], json!({"uid": "u"}));
             Ok::<_, std::convert::Infallible>(http::Response::new(Body::from(b"{}".to_vec())))
         });
-        let cluster = Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default());
-        let options = DeleteOptions { uid: Some("u".into()), dry_run: true };
-        cluster.delete(&crate::api::kinds::SECRET, Some("n"), "old", &options).await.unwrap();
-    }
-
-    #[test]
-    fn a_name_stays_one_part_of_the_path() {
-        let path = |name: &str| object_path(&crate::api::kinds::SECRET, Some("n"), name).unwrap_or_default();
-        assert_eq!(path("system:a.b"), "/api/v1/namespaces/n/secrets/system:a.b");
-        assert_eq!(path("a?b/../c"), "/api/v1/namespaces/n/secrets/a%3Fb%2F..%2Fc");
-        assert!(object_path(&crate::api::kinds::SECRET, Some("n"), "").is_err(), "the collection is no object");
-    }
-
-    #[test]
-    fn items_of_a_list_get_their_kind_back() {
-        let item = typed(json!({"metadata": {}}), &crate::api::kinds::SECRET);
-        assert_eq!(serde_json::to_string(&item).unwrap(), r#"{"apiVersion":"v1","kind":"Secret","metadata":{}}"#);
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let options = DeleteOptions { uid: Some("u".into()), dry_run: true, ..DeleteOptions::default() };
+        let old = ObjectId::new("", "Secret", Some("n"), "old").at("v1");
+        assert!(cluster.delete(&old, &options).await.unwrap());
     }
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::objects::{Call, encode, object_path};
+use super::call::{Call, encode, object_path};
 use super::{Cluster, ClusterError};
 use crate::api::kinds::{POD, ResourceType};
 

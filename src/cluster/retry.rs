@@ -71,6 +71,31 @@ pub(super) struct CallPolicy {
     pub token: Option<PluginToken>,
 }
 
+/// Pauses that double up to a longest one.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        Backoff { next: first, longest }
+    }
+
+    /// Returns the pause to make now.
+    pub fn next_pause(&mut self) -> Duration {
+        let pause = self.next.min(self.longest);
+        self.next = pause.saturating_mul(2);
+        pause
+    }
+
+    /// Makes the next pause.
+    pub async fn wait(&mut self) {
+        tokio::time::sleep(self.next_pause()).await;
+    }
+}
+
 /// An instant this far away; one beyond what the clock can hold is a year away.
 pub fn after(wait: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -94,6 +119,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     let (parts, body) = request.into_parts();
     let mut body = Some(body);
     let mut attempt = 1;
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         // A body that cannot be cloned is sent once; all of kube's typed calls have bodies in memory.
         let copy = body.as_ref().and_then(Body::try_clone);
@@ -119,7 +145,9 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         }
         let failure = Failure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let Some(pause) = failure.as_ref().filter(|_| repeatable).and_then(|f| f.pause(attempt, remaining)) else {
+        let Some(pause) =
+            failure.as_ref().filter(|_| repeatable).and_then(|f| f.pause(attempt, &mut backoff, remaining))
+        else {
             return answer.map_err(Into::into);
         };
         let is_conflict = matches!(&answer, Ok(response) if response.status() == StatusCode::CONFLICT);
@@ -143,7 +171,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
 /// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
 async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Result<Response<Body>, kube::Error> {
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
-    let response = client.send(request).await?;
+    let response = Box::pin(client.send(request)).await?;
     tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
         return Ok(response);
@@ -196,12 +224,12 @@ impl Failure {
     }
 
     /// The pause before the next attempt; None if there is none, or it would end after the limit.
-    fn pause(&self, attempt: u32, remaining: Duration) -> Option<Duration> {
+    fn pause(&self, attempt: u32, backoff: &mut Backoff, remaining: Duration) -> Option<Duration> {
         if attempt >= self.max_attempts {
             return None;
         }
-        let backoff = FIRST_PAUSE.saturating_mul(1 << (attempt - 1).min(8));
-        let pause = self.retry_after.unwrap_or(backoff).min(LONGEST_PAUSE);
+        let usual = backoff.next_pause();
+        let pause = self.retry_after.unwrap_or(usual).min(LONGEST_PAUSE);
         (pause < remaining).then_some(pause)
     }
 }
@@ -241,15 +269,20 @@ mod tests {
     #[test]
     fn pauses_double_and_end_after_the_last_attempt() {
         let long = Duration::from_secs(60);
-        let pauses: Vec<_> = (1..=5).map(|n| failure(None).pause(n, long).map(|p| p.as_millis())).collect();
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let pauses: Vec<_> =
+            (1..=5).map(|n| failure(None).pause(n, &mut backoff, long).map(|p| p.as_millis())).collect();
         assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), None]);
     }
 
     #[test]
     fn retry_after_is_honoured_up_to_a_cap_and_never_past_the_limit() {
-        assert_eq!(failure(Some(2)).pause(1, Duration::from_secs(10)), Some(Duration::from_secs(2)));
-        assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(10)), Some(LONGEST_PAUSE));
-        assert_eq!(failure(Some(600)).pause(1, Duration::from_secs(3)), None);
+        let pause = |asked, remaining| {
+            failure(Some(asked)).pause(1, &mut Backoff::new(FIRST_PAUSE, LONGEST_PAUSE), Duration::from_secs(remaining))
+        };
+        assert_eq!(pause(2, 10), Some(Duration::from_secs(2)));
+        assert_eq!(pause(600, 10), Some(LONGEST_PAUSE));
+        assert_eq!(pause(600, 3), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::io::{AsyncBufRead, AsyncReadExt};
 use tokio::time::timeout;
 
-use super::objects::ListOptions;
+use super::list::ListOptions;
 use super::retry::Streamed;
 use super::transport::TimedOut;
 use super::{Cluster, ClusterError};
@@ -45,7 +45,7 @@ impl Cluster {
             Ok(body) => {
                 Ok(Pieces { body: Box::pin(body), limit: self.request_timeout, cluster: self.clone(), attempted })
             }
-            Err(error) => Err(self.explain(&error, attempted, None)),
+            Err(error) => Err(self.list_error(&error, resource, namespace)),
         }
     }
 }

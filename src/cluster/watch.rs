@@ -8,9 +8,8 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::Cluster;
-use super::objects::{Call, ListOptions, encode};
-use super::requests::CallError;
+use super::call::{Call, encode};
+use super::{Cluster, ClusterError, ListOptions};
 use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
@@ -80,7 +79,7 @@ impl Follower {
     ///
     /// # Errors
     /// The list or the watch failed several times in a row.
-    pub async fn next(&mut self) -> Result<Change, CallError> {
+    pub async fn next(&mut self) -> Result<Change, ClusterError> {
         loop {
             match self.try_next().await {
                 // A kind that is not served (any more) has no objects.
@@ -92,7 +91,7 @@ impl Follower {
     }
 
     /// Returns the next change, or why the list or the watch failed just now; the next call tries again, after a pause.
-    pub async fn try_next(&mut self) -> Result<Change, CallError> {
+    pub async fn try_next(&mut self) -> Result<Change, ClusterError> {
         loop {
             if let Some(until) = self.pause_until {
                 tokio::time::sleep_until(until).await;
@@ -105,7 +104,7 @@ impl Follower {
                     Ok(None) => {
                         let name = self.resource.resource_name();
                         let error = self.cluster.not_served(format!("watch {name}"), name);
-                        return Err(self.failed(error.into()));
+                        return Err(self.failed(error));
                     }
                     Ok(Some(list)) => list,
                 };
@@ -171,7 +170,10 @@ impl Follower {
         }
     }
 
-    async fn open(&mut self, version: &str) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, CallError> {
+    async fn open(
+        &mut self,
+        version: &str,
+    ) -> Result<BoxStream<'static, kube::Result<WatchEvent<Value>>>, ClusterError> {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}{}",
             self.resource.path(self.namespace.as_deref(), None),
@@ -180,10 +182,12 @@ impl Follower {
         );
         let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
         let call = Call { accept: self.options.metadata_only.then_some(accept), ..Call::get(path) };
-        self.cluster.watch_events(call, &format!("watch {}", self.resource.plural)).await
+        let opened = async { self.cluster.client.request_events(call.request()?).await };
+        let attempted = || format!("watch {}", self.resource.resource_name());
+        opened.await.map(StreamExt::boxed).map_err(|error| self.cluster.explain(&error, attempted(), None))
     }
 
-    fn failed(&mut self, error: CallError) -> CallError {
+    fn failed(&mut self, error: ClusterError) -> ClusterError {
         self.failures += 1;
         self.pause(self.failures);
         error

@@ -13,6 +13,7 @@ use super::read::snapshot::Snapshot;
 use super::{components, operator, trace, version};
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, FluxKind};
 use crate::api::lease::Holder;
+use crate::api::operator::desired_replicas;
 use crate::api::well_known::{self, condition};
 use crate::api::{CheckedInstance, FluxInstance};
 use crate::build::{BuildError, BuildOptions, build};
@@ -351,7 +352,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let in_process = || NextStep::Reconcile { object: reference.clone(), in_process: true, force: false };
     let name = |deployment: &Value| format!("deployment/{}", fields::name(deployment));
     match operator::state(snapshot, options.namespace, options.now) {
-        OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => group.fail(
+        OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => group.fail(
             &name(deployment),
             "scaled to 0: nobody picks up changes",
             NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 },

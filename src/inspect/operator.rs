@@ -6,9 +6,8 @@ use serde_json::Value;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, LEASE};
 use crate::api::lease::{Holder, LeaseRecord};
+use crate::api::operator::has_ready_pod;
 use crate::api::well_known;
-use crate::k8s::fields;
-use crate::k8s::kstatus;
 
 /// What the Deployment and the lease of the operator say together.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,31 +37,16 @@ pub(crate) fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord>
     snapshot.get(&LEASE, Some(namespace), well_known::OPERATOR_NAME).map(LeaseRecord::of)
 }
 
-/// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
-pub(crate) fn desired_replicas(object: &Value) -> i64 {
-    fields::number(object, "/spec/replicas").unwrap_or(1)
-}
-
-/// Whether a pod of the Deployment could be at work.
-pub(crate) fn has_ready_pod(deployment: &Value) -> bool {
-    let ready = fields::number(deployment, "/status/readyReplicas").unwrap_or_default();
-    desired_replicas(deployment) > 0 && (ready > 0 || kstatus::compute(deployment).is_current())
-}
-
 /// Whether anybody looks after the instances of a namespace, at a moment.
 pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
     let deployment = deployment(snapshot, namespace);
     let lease = lease(snapshot, namespace);
     let expired = match lease {
-        Some(LeaseRecord { holder: Holder::Operator(_), .. }) if lease.as_ref().is_some_and(|l| l.is_fresh(now)) => {
-            return OperatorState::Running;
-        }
-        Some(LeaseRecord { holder: Holder::Terminal(ref name), .. })
-            if lease.as_ref().is_some_and(|l| l.is_fresh(now)) =>
-        {
-            return OperatorState::TerminalRun(name.clone());
-        }
-        Some(record @ LeaseRecord { holder: Holder::Operator(_), .. }) => Some(record),
+        Some(record) if record.is_fresh(now) => match record.holder {
+            Holder::Terminal(name) => return OperatorState::TerminalRun(name),
+            _ => return OperatorState::Running,
+        },
+        Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
         // Nobody holds it, or a run from a terminal left it behind: that says nothing about an operator.
         _ => None,
     };

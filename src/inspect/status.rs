@@ -14,6 +14,7 @@ use super::resources::{self, ResourceRow};
 use super::version::{VersionView, version};
 use super::{components, inventory};
 use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
+use crate::api::operator::desired_replicas;
 use crate::api::well_known;
 use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
@@ -148,7 +149,7 @@ fn controllers(snapshot: &Snapshot, namespace: &str, instance: Option<&Value>) -
         ControllerRow {
             name: fields::name(deployment).into(),
             ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
-            desired_pods: operator::desired_replicas(deployment),
+            desired_pods: desired_replicas(deployment),
             status: health.status,
             message,
         }
@@ -182,7 +183,7 @@ fn operator_summary(state: &OperatorState<'_>) -> OperatorSummary {
     let (state, message) = match state {
         OperatorState::Running => ("Running", "running".to_owned()),
         OperatorState::TerminalRun(who) => ("TerminalRun", format!("{who} reconciles from a terminal right now")),
-        OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => {
+        OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => {
             ("Stopped", "scaled to zero".to_owned())
         }
         OperatorState::Stopped(deployment) => {

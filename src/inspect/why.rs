@@ -21,6 +21,7 @@ use super::next_step::{NextStep, SecretKind};
 use super::operator::{self, OperatorState};
 use super::{components, inventory};
 use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
+use crate::api::operator::desired_replicas;
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::ObjectId;
@@ -253,7 +254,7 @@ impl<'a> Walk<'a> {
                     .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
                     .next(NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false }),
             ),
-            OperatorState::Stopped(deployment) if operator::desired_replicas(deployment) == 0 => Some(
+            OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => Some(
                 Cause::new(
                     Reason::OperatorAbsent,
                     deployment,

@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::api::well_known::{OPERATOR_NAME, REVISION_ANNOTATION};
 use crate::cluster::events::{self, Event};
-use crate::cluster::{self, Cluster, ClusterError, Reason};
+use crate::cluster::{self, Backoff, Cluster, ClusterError, Reason};
 
 /// How long the end of a run waits for events that are still on their way.
 const EVENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -59,7 +59,7 @@ impl Announcer {
                 sequence += 1;
                 let manifest = events::manifest(&event, &about, Timestamp::now(), sequence);
                 if let Err(error) = to.record(&manifest).await {
-                    tracing::warn!(reason = event.reason, "cannot record an event: {}", error.explained.reason);
+                    tracing::warn!(reason = event.reason, "cannot record an event: {}", error.reason);
                 }
             }
         });
@@ -127,7 +127,7 @@ pub fn notification(event: &Event, object: &Value, reporter: &str, now: Timestam
 }
 
 async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body: Value) {
-    let mut pause = Duration::from_secs(1);
+    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     for attempt in 1..=NOTIFY_ATTEMPTS {
         match tokio::time::timeout(NOTIFY_TIMEOUT, post_once(&cluster, &target, &object, &body)).await {
             Ok(Ok(())) => return,
@@ -136,8 +136,7 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
             Ok(Err(error)) => tracing::debug!(attempt, "{error}: {}", error.reason),
             Err(_) => tracing::debug!(attempt, "no answer from notification-controller"),
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(30));
+        backoff.wait().await;
     }
     tracing::warn!("notification-controller was not told");
 }

@@ -12,11 +12,9 @@ use super::plan::{self, ApplyError, PlannedObject, Step};
 use super::progress::{Action, Progress, Update};
 use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
-use crate::cluster::Cluster;
+use crate::cluster::{Backoff, Cluster, WriteOptions};
 use crate::k8s::ObjectId;
 
-/// How often a write that lost a race starts over from a fresh read.
-pub(super) const RACES: usize = 6;
 /// How long a kind that was just defined may take until the API server serves it.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a run that was stopped waits for the answers to what it has sent.
@@ -106,7 +104,7 @@ async fn apply(
     extra_managers: &[String],
 ) -> Result<(Action, Value), ApplyError> {
     let failed = |source| ApplyError { object: planned.object.clone(), phase: "apply", source };
-    let (step, mut live) = match planned.deferred {
+    let (step, live) = match planned.deferred {
         false => (planned.step, live),
         true => {
             let now = decide_when_served(cluster, planned, live, extra_managers).await?;
@@ -116,19 +114,18 @@ async fn apply(
     if let (Step::Unchanged, Some(live)) = (step, &live) {
         return Ok((Action::Unchanged, live.clone()));
     }
-    for race in 1..=RACES {
-        let Some(patch) = live.as_ref().and_then(|live| takeover::takeover_patch(live, extra_managers)) else { break };
-        match cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await {
-            Ok(cleaned) => live = Some(cleaned),
-            // Somebody wrote in between, or this patch got through before its answer was lost.
-            Err(error) if error.is_conflict() && race < RACES => {
-                live = cluster.read(&planned.object).await.map_err(failed)?
+    if let Some(live) = live {
+        // A conflict: somebody wrote in between, or this patch got through before its answer was lost.
+        let take_over = |live: Value| async move {
+            match takeover::takeover_patch(&live, extra_managers) {
+                Some(patch) => cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await.map(drop),
+                None => Ok(()),
             }
-            Err(error) if error.is_not_found() => live = None,
-            Err(error) => return Err(failed(error)),
-        }
+        };
+        cluster.retry_on_conflict(&planned.object, live, take_over).await.map_err(failed)?;
     }
-    let applied = cluster.apply_forced(&planned.desired, RECONCILER_FIELD_MANAGER, false).await.map_err(failed)?;
+    let applied =
+        cluster.apply(&planned.desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await.map_err(failed)?;
     Ok((if step == Step::Create { Action::Created } else { Action::Configured }, applied))
 }
 
@@ -140,12 +137,11 @@ async fn decide_when_served(
     extra_managers: &[String],
 ) -> Result<PlannedObject, ApplyError> {
     let deadline = tokio::time::Instant::now() + SERVED_WITHIN;
-    let mut pause = Duration::from_millis(50);
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
         match plan::decide(cluster, &planned.desired, live.as_ref(), extra_managers).await {
             Err(error) if error.source.is_absent() && tokio::time::Instant::now() < deadline => {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
+                backoff.wait().await;
             }
             decided => return decided,
         }

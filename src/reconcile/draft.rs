@@ -21,8 +21,7 @@ use crate::api::manifest::Manifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
 use crate::api::{CheckedInstance, FluxInstance, InventoryEntry};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
-use crate::cluster::requests::CallError;
-use crate::cluster::{ApplyOptions, Cluster};
+use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::distribution::Distribution;
 use crate::k8s::ObjectId;
 
@@ -129,7 +128,7 @@ pub(super) async fn as_it_would_be_stored(
     let id = instance_id(&manifest.instance);
     let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone().into_inner(), None)) };
     let known = checked_instance(live.clone())?;
-    let stored = apply_written(cluster, &manifest.written, Some(&live), force_conflicts, true).await?;
+    let stored = apply_written(cluster, &manifest.written, force_conflicts, true).await?;
     let mut instance = checked_instance(stored)?;
     // A dry run counts the generation up, too; the plan is made from the one that is there.
     instance.metadata.generation = known.metadata.generation;
@@ -140,14 +139,10 @@ pub(super) async fn as_it_would_be_stored(
 pub(super) async fn apply_written(
     cluster: &Cluster,
     written: &Value,
-    live: Option<&Value>,
-    force_conflicts: bool,
+    force: bool,
     dry_run: bool,
-) -> Result<Value, CallError> {
-    let resource = cluster.resource(&ObjectId::of(written)).await?;
-    let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: force_conflicts, dry_run };
-    let applied = cluster.apply(&resource, written, live, &options).await;
-    applied.map(|(_, stored)| stored).map_err(|error| CallError { explained: Box::new(error), status: None })
+) -> Result<Value, ClusterError> {
+    cluster.apply(written, WriteOptions { field_manager: CLI_FIELD_MANAGER, force, dry_run }).await
 }
 
 /// Builds from what the instance is to be built from now. A newer artifact that cannot be built does not end an
@@ -212,7 +207,7 @@ pub(super) async fn live_objects(
     instance: &FluxInstance,
     built: &Build,
     options: &PlanOptions,
-) -> Result<LiveObjects, CallError> {
+) -> Result<LiveObjects, ClusterError> {
     let ids: Vec<ObjectId> = built.objects.iter().map(ObjectId::of).collect();
     LiveObjects::take(cluster, &objects_to_read(instance, ids), options.concurrency).await
 }

@@ -14,9 +14,8 @@ use super::messages::Unhealthy;
 use super::progress::{Progress, Update};
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
-use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Selector};
 use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::{Health, Status};
@@ -44,7 +43,7 @@ pub enum Goal {
     Gone,
 }
 
-type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, CallError>)>>;
+type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, ClusterError>)>>;
 
 /// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `live_objects` is kept up
 /// to date with what is seen.
@@ -58,7 +57,7 @@ pub async fn wait(
     goal: Goal,
     deadline: Instant,
     hear: Hear,
-) -> Result<Waited, CallError> {
+) -> Result<Waited, ClusterError> {
     let RunContext { cluster, interrupts, progress, .. } = context;
     let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
@@ -147,7 +146,7 @@ impl Wait {
     }
 
     /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.
-    async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<Changes, CallError> {
+    async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<Changes, ClusterError> {
         let mut groups: BTreeMap<(&str, &str, &str), Vec<&ObjectId>> = BTreeMap::new();
         let mut pod_namespaces = BTreeSet::new();
         for state in self.waited_for() {
@@ -166,16 +165,16 @@ impl Wait {
                     .is_some_and(|value| value == "flux")
             };
             let selector = match ids.as_slice() {
-                [one] => Selector::named(&one.name),
-                many if many.iter().all(labelled) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
-                _ => Selector::default(),
+                [one] => ListOptions::named(&one.name),
+                many if many.iter().all(labelled) => ListOptions::labelled(format!("{PART_OF_LABEL}=flux")),
+                _ => ListOptions::default(),
             };
             let namespace = Some(first.namespace.as_str()).filter(|namespace| !namespace.is_empty());
             let resource = cluster.resource(&first).await?;
             changes.push(stream(first.clone(), Follower::new(cluster, resource, namespace, selector, None)));
         }
         for namespace in pod_namespaces {
-            let follower = Follower::new(cluster, kinds::POD, Some(namespace), Selector::default(), None);
+            let follower = Follower::new(cluster, kinds::POD, Some(namespace), ListOptions::default(), None);
             let id = ObjectId {
                 group: String::new(),
                 version: "v1".into(),
@@ -303,7 +302,7 @@ fn is_pods(of: &ObjectId) -> bool {
 }
 
 /// A failure is the last thing that comes.
-fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, CallError>)> {
+fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, ClusterError>)> {
     futures::stream::unfold(Some((of, follower)), |state| async move {
         let (of, mut follower) = state?;
         let change = follower.next().await;

@@ -6,8 +6,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
 use crate::api::well_known::PART_OF_LABEL;
-use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Selector};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, fields, storage_version};
 
 /// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
@@ -31,18 +30,18 @@ fn is_crowded(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
 }
 
-fn selector(collection: &Collection, ids: &[&ObjectId]) -> Selector {
+fn selector(collection: &Collection, ids: &[&ObjectId]) -> ListOptions {
     match ids {
-        _ if is_crowded(&collection.kind) => Selector::labelled(format!("{PART_OF_LABEL}=flux")),
+        _ if is_crowded(&collection.kind) => ListOptions::labelled(format!("{PART_OF_LABEL}=flux")),
         // All Deployments are wanted: an operator may be among them.
-        [one] if collection.kind != "Deployment" => Selector::named(&one.name),
-        _ => Selector::default(),
+        [one] if collection.kind != "Deployment" => ListOptions::named(&one.name),
+        _ => ListOptions::default(),
     }
 }
 
 /// Lists a collection; a kind that the server does not serve at all has no objects. Where only the version of an old
 /// inventory is no longer served, the objects come at the version that is.
-async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, CallError> {
+async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, ClusterError> {
     let Some(first) = ids.first() else { return Ok(vec![]) };
     let resource = match cluster.resource(first).await {
         Err(error) if error.is_api_missing() => return Ok(vec![]),
@@ -59,7 +58,7 @@ impl LiveObjects {
         cluster: &Cluster,
         ids: impl IntoIterator<Item = &ObjectId>,
         concurrency: usize,
-    ) -> Result<Self, CallError> {
+    ) -> Result<Self, ClusterError> {
         let mut collections: BTreeMap<Collection, Vec<&ObjectId>> = BTreeMap::new();
         for id in ids {
             let collection =
@@ -71,7 +70,9 @@ impl LiveObjects {
         }
         let mut jobs = vec![];
         for (collection, ids) in &collections {
-            jobs.push(async move { Ok::<_, CallError>((collection, items(cluster, collection, ids).await?)) }.boxed());
+            jobs.push(
+                async move { Ok::<_, ClusterError>((collection, items(cluster, collection, ids).await?)) }.boxed(),
+            );
         }
         let lists: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         let mut live_objects = LiveObjects::default();
@@ -91,7 +92,7 @@ impl LiveObjects {
         // What the label did not find is asked for by name.
         let jobs: Vec<_> = unlabelled
             .into_iter()
-            .map(|id| async move { Ok::<_, CallError>((id, cluster.read(id).await?)) }.boxed())
+            .map(|id| async move { Ok::<_, ClusterError>((id, cluster.read(id).await?)) }.boxed())
             .collect();
         let found: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
         for (id, live) in found {
@@ -114,7 +115,7 @@ impl LiveObjects {
     }
 
     /// Returns the object, asking the server when it was not seen and is not known to be absent.
-    pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, CallError> {
+    pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, ClusterError> {
         let key = id.clone();
         if let Some(live) = self.live.get(&key) {
             return Ok(Some(live.clone()));

@@ -12,12 +12,9 @@ use serde_json::{Value, json};
 use super::live_objects::LiveObjects;
 use super::progress::{Progress, Update};
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
-use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Selector};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, storage_version};
 
-/// How often a write that lost a race is made again.
-const RACES: usize = 6;
 /// How often the objects of a kind are looked at for some that were stored in between.
 const ROUNDS: usize = 4;
 
@@ -29,8 +26,8 @@ pub(crate) enum MigrateError {
     NotServed(String),
     #[error("objects are stored faster than they are rewritten")]
     Unsettled,
-    #[error("{}", .0.explained.reason)]
-    Call(#[from] CallError),
+    #[error("{}", .0.reason)]
+    Call(#[from] ClusterError),
 }
 
 /// What became of a migration.
@@ -93,7 +90,7 @@ async fn migrate(
     // What was created while the first ones were rewritten may have been stored by a server that did not know the new
     // version yet: old versions are forgotten only when a list shows nothing that was not rewritten.
     for _ in 0..ROUNDS {
-        let list = cluster.list_all(&resource, None, &Selector::default()).await?;
+        let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
         let mut objects = list.ok_or_else(|| MigrateError::NotServed(version.clone()))?.items;
         let uid = |object: &Value| object.pointer("/metadata/uid").map(Value::to_string).unwrap_or_default();
         objects.retain(|object| !rewritten.contains(&uid(object)));
@@ -118,23 +115,15 @@ async fn migrate(
 }
 
 /// Touches one object so that the API server writes it in the storage version.
-async fn store_anew(cluster: &Cluster, mut object: Value, api_version: &str) -> Result<(), CallError> {
-    let id = ObjectId::of(&object);
-    for race in 1.. {
-        let patched = match rewritten(&object, api_version) {
-            Some(patch) => cluster.json_patch(&id, &patch, RECONCILER_FIELD_MANAGER).await,
-            None => cluster.merge_patch(&id, None, &json!({}), RECONCILER_FIELD_MANAGER).await,
-        };
-        match patched {
-            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
-                Some(now) => object = now,
-                None => return Ok(()),
-            },
-            Err(error) if error.is_absent() => return Ok(()),
-            answer => return answer.map(drop),
+async fn store_anew(cluster: &Cluster, object: Value, api_version: &str) -> Result<(), ClusterError> {
+    let id = &ObjectId::of(&object);
+    let write = |object: Value| async move {
+        match rewritten(&object, api_version) {
+            Some(patch) => cluster.json_patch(id, &patch, RECONCILER_FIELD_MANAGER).await,
+            None => cluster.merge_patch(id, None, &json!({}), RECONCILER_FIELD_MANAGER).await,
         }
-    }
-    Ok(())
+    };
+    cluster.retry_on_conflict(id, object, write).await.map(drop)
 }
 
 /// Returns the patch that sets the API version of all managed fields, or `None` when they have it.
@@ -155,28 +144,20 @@ fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
 }
 
 /// Takes all but the storage version out of the definition's `status.storedVersions`.
-async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -> Result<(), CallError> {
-    let id = ObjectId::of(definition);
-    let mut definition = definition.clone();
-    for race in 1.. {
-        if is_migrated(&definition) {
+async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -> Result<(), ClusterError> {
+    let id = &ObjectId::of(definition);
+    let write = |definition: Value| async move {
+        // Somebody changed what is stored: the objects have to be looked at again by the next run.
+        if is_migrated(&definition) || storage_version(&definition).as_deref() != Some(version) {
             return Ok(());
         }
         let patch = json!({
             "metadata": {"resourceVersion": definition.pointer("/metadata/resourceVersion")},
             "status": {"storedVersions": [version]},
         });
-        match cluster.merge_patch(&id, Some("status"), &patch, RECONCILER_FIELD_MANAGER).await {
-            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
-                // Somebody changed what is stored: the objects have to be looked at again by the next run.
-                Some(now) if storage_version(&now).as_deref() != Some(version) => return Ok(()),
-                Some(now) => definition = now,
-                None => return Ok(()),
-            },
-            answer => return answer.map(drop),
-        }
-    }
-    Ok(())
+        cluster.merge_patch(id, Some("status"), &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
+    };
+    cluster.retry_on_conflict(id, definition.clone(), write).await.map(drop)
 }
 
 #[cfg(test)]

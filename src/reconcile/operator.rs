@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
 use crate::api::lease::{Holder, LeaseRecord};
+use crate::api::operator::{desired_replicas, has_ready_pod, is_operator, ready_replicas};
 use crate::api::well_known::{INSTANCE_NAME, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
+use crate::k8s::ObjectId;
 
 /// An operator that was found, by the namespace it looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,15 +97,15 @@ async fn find_operators(
     namespace: Option<&str>,
     now: Timestamp,
 ) -> Result<Vec<Operator>, ClusterError> {
-    let by_name = ListOptions { field_selector: Some(format!("metadata.name={OPERATOR_NAME}")), ..Default::default() };
-    let by_label = ListOptions { label_selector: Some(format!("{NAME_LABEL}={OPERATOR_NAME}")), ..Default::default() };
+    let by_name = ListOptions::named(OPERATOR_NAME);
+    let by_label = ListOptions::labelled(format!("{NAME_LABEL}={OPERATOR_NAME}"));
     let list = |kind: &'static ResourceType, options| async move { cluster.list(kind, namespace, options).await };
     let (leases, named, labelled) = futures::try_join!(
         list(&LEASE_TYPE, &by_name),
         list(&DEPLOYMENT_TYPE, &by_name),
         list(&DEPLOYMENT_TYPE, &by_label)
     )?;
-    Ok(operators(&leases, named.iter().chain(&labelled), now))
+    Ok(operators(&leases.items, named.items.iter().chain(&labelled.items), now))
 }
 
 static LEASE_TYPE: ResourceType = LEASE;
@@ -113,17 +115,13 @@ static DEPLOYMENT_TYPE: ResourceType = DEPLOYMENT;
 fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>, now: Timestamp) -> Vec<Operator> {
     let mut found: BTreeMap<String, Operator> = BTreeMap::new();
     for deployment in deployments {
-        let namespace = text(deployment, "/metadata/namespace").to_owned();
-        let number = |pointer| deployment.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
-        let ready = number("/status/readyReplicas");
-        // The API server writes the default of one replica.
-        let wanted = number("/spec/replicas");
-        let name = text(deployment, "/metadata/name");
-        let state = match (wanted, ready) {
-            (0, _) => format!("deployment/{namespace}/{name} is scaled to 0"),
-            _ => format!("deployment/{namespace}/{name} has {ready} of {wanted} replicas ready"),
+        let ObjectId { namespace, name, .. } = ObjectId::of(deployment);
+        let (desired, ready) = (desired_replicas(deployment), ready_replicas(deployment));
+        let state = match (desired, ready) {
+            (0, 0) => format!("deployment/{namespace}/{name} is scaled to 0"),
+            _ => format!("deployment/{namespace}/{name} has {ready} of {desired} replicas ready"),
         };
-        let operator = Operator { namespace: namespace.clone(), alive: ready > 0, holder: None, state };
+        let operator = Operator { namespace: namespace.clone(), alive: has_ready_pod(deployment), holder: None, state };
         let known = found.entry(namespace).or_insert_with(|| operator.clone());
         if operator.alive && !known.alive {
             *known = operator;
@@ -136,7 +134,7 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
         if !record.is_fresh(now) {
             continue;
         }
-        let namespace = text(lease, "/metadata/namespace").to_owned();
+        let namespace = ObjectId::of(lease).namespace;
         let state = format!("{holder} holds lease/{namespace}/{OPERATOR_NAME}");
         found.insert(namespace.clone(), Operator { namespace, alive: true, holder: Some(holder), state });
     }
@@ -145,15 +143,9 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
 
 /// Returns the operator of a namespace, running or not, among Deployments of that namespace that were read anyway.
 pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
-    let is_operator = |deployment: &&Value| {
-        text(deployment, "/metadata/namespace") == namespace
-            && (text(deployment, "/metadata/name") == OPERATOR_NAME
-                || deployment
-                    .pointer("/metadata/labels")
-                    .is_some_and(|labels| labels.get(NAME_LABEL).is_some_and(|name| name == OPERATOR_NAME)))
-    };
+    let own = |deployment: &&Value| ObjectId::of(deployment).namespace == namespace && is_operator(deployment);
     // Without leases no time is looked at.
-    operators(&[], deployments.into_iter().filter(is_operator), Timestamp::UNIX_EPOCH).into_iter().next()
+    operators(&[], deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()
 }
 
 fn coverage_of(operators: &[Operator], namespace: &str, name: &str) -> OperatorCoverage {
@@ -166,10 +158,6 @@ fn coverage_of(operators: &[Operator], namespace: &str, name: &str) -> OperatorC
         (None, Some(other)) => OperatorCoverage::OtherNamespace(other.clone()),
         (None, None) => operators.first().cloned().map_or(OperatorCoverage::NotInstalled, OperatorCoverage::NotRunning),
     }
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use super::plan::ApplyError;
 use super::prune::CustomResources;
 use crate::api::well_known::reason;
 use crate::build::BuildError;
+use crate::cluster::ClusterError;
 use crate::cluster::lease::LeaseError;
-use crate::cluster::requests::CallError;
 use crate::fetch::FetchError;
 use crate::k8s::ObjectId;
 
@@ -68,7 +68,7 @@ pub enum ReconcileError {
     #[error("the API server refuses {}", list_errors(.0))]
     Refused(Vec<ApplyError>),
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] ClusterError),
 }
 
 fn destructive_text(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> String {
@@ -108,13 +108,13 @@ pub enum Failure {
     /// Manifests the API server refused, or could not be asked about.
     Apply(Vec<ApplyError>),
     /// Objects that could not be deleted.
-    Prune(Vec<(ObjectId, CallError)>),
+    Prune(Vec<(ObjectId, ClusterError)>),
     /// The time was up, or what is left will not recover.
     Unhealthy {
         timed_out: bool,
         objects: Vec<Unhealthy>,
     },
-    Call(CallError),
+    Call(ClusterError),
     Interrupted(Interrupt),
     /// The instance asks not to be reconciled.
     Suspended,
@@ -135,8 +135,8 @@ impl From<Failure> for Stop {
     }
 }
 
-impl From<CallError> for Stop {
-    fn from(error: CallError) -> Self {
+impl From<ClusterError> for Stop {
+    fn from(error: ClusterError) -> Self {
         Stop::Failed(Failure::Call(error))
     }
 }
@@ -224,7 +224,7 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
         Failure::Unhealthy { timed_out, objects } => {
             (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects)))
         }
-        Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.explained.reason))),
+        Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.reason))),
         Failure::Interrupted(Interrupt::Superseded(by)) => {
             (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))
         }

@@ -8,8 +8,7 @@ use super::outcome::ReconcileError;
 use super::status::instance_id;
 use crate::api::FluxInstance;
 use crate::api::well_known::{GROUP, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, VERSION};
-use crate::cluster::requests::{CallError, Selector};
-use crate::cluster::{Category, Cluster};
+use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 
 /// Returns the instance whose labels an object carries.
@@ -67,15 +66,15 @@ pub(super) async fn refuse_second_instance(cluster: &Cluster, instance: &FluxIns
             Some(other) => Err(ReconcileError::SecondInstance { instance: id, other: ObjectId::of(other) }),
             None => Ok(()),
         },
-        Err(error) if error.explained.category() == Category::Denied => Ok(()),
+        Err(error) if error.category() == Category::Denied => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn other_instances(cluster: &Cluster, instance: &ObjectId) -> Result<Vec<Value>, CallError> {
+async fn other_instances(cluster: &Cluster, instance: &ObjectId) -> Result<Vec<Value>, ClusterError> {
     let resource = cluster.resource(instance).await?;
     // Where the kind is not served no instance is.
-    let all = cluster.list_all(&resource, None, &Selector::default()).await?.unwrap_or_default().items;
+    let all = cluster.list_all(&resource, None, &ListOptions::default()).await?.unwrap_or_default().items;
     Ok(all.into_iter().filter(|other| ObjectId::of(other) != *instance).collect())
 }
 
@@ -83,7 +82,7 @@ async fn other_instances(cluster: &Cluster, instance: &ObjectId) -> Result<Vec<V
 pub(super) async fn definitions_of_others(
     cluster: &Cluster,
     instance: &ObjectId,
-) -> Result<BTreeMap<String, ObjectId>, CallError> {
+) -> Result<BTreeMap<String, ObjectId>, ClusterError> {
     let mut listed = BTreeMap::new();
     for other in other_instances(cluster, instance).await? {
         let entries = other.pointer("/status/inventory/entries").and_then(Value::as_array).into_iter().flatten();

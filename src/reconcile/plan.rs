@@ -15,8 +15,7 @@ use super::prune::{self, CustomResources};
 use crate::api::ComponentImage;
 use crate::api::takeover;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
-use crate::cluster::Cluster;
-use crate::cluster::requests::CallError;
+use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::managed_fields::{self, FieldOwner};
 use crate::k8s::{ObjectId, diff};
@@ -178,7 +177,7 @@ pub struct ApplyError {
     pub object: ObjectId,
     /// `dry-run` or `apply`.
     pub phase: &'static str,
-    pub source: CallError,
+    pub source: ClusterError,
 }
 
 /// Stages of an apply; each waits until the one before is in force.
@@ -244,7 +243,8 @@ pub async fn decide(
         return Ok(planned(Step::Unchanged, known.cloned()));
     }
     let failed = |source| ApplyError { object: object.clone(), phase: "dry-run", source };
-    let result = cluster.apply_forced(desired, RECONCILER_FIELD_MANAGER, true).await.map_err(failed)?;
+    let result =
+        cluster.apply(desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER).dry_run()).await.map_err(failed)?;
     if result.pointer("/metadata/resourceVersion").is_none() {
         return Ok(PlannedObject { result: Some(result), ..planned(Step::Create, None) });
     }
@@ -312,7 +312,7 @@ pub async fn objects(
                 let decided = decide(cluster, manifest, known, extra_managers).await;
                 let decided = match decided {
                     // The old definition need not know what the new one allows.
-                    Err(error) if definition == Some(Step::Configure) && error.source.status.is_some() => {
+                    Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
                         let step = if known.is_some() { Step::Configure } else { Step::Create };
                         Ok(deferred(id, manifest, known, step))
                     }
@@ -361,7 +361,7 @@ pub async fn prune(
     live_objects: &mut LiveObjects,
     stale: Vec<ObjectId>,
     instance: &ObjectId,
-) -> Result<Vec<PlannedPrune>, CallError> {
+) -> Result<Vec<PlannedPrune>, ClusterError> {
     let owner = (instance.name.as_str(), instance.namespace.as_str());
     let mut planned = vec![];
     for id in stale {
@@ -427,7 +427,11 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
 }
 
 /// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
-pub async fn moved(cluster: &Cluster, live_objects: &mut LiveObjects, plan: &Plan) -> Result<Vec<ObjectId>, CallError> {
+pub async fn moved(
+    cluster: &Cluster,
+    live_objects: &mut LiveObjects,
+    plan: &Plan,
+) -> Result<Vec<ObjectId>, ClusterError> {
     let mut moved = vec![];
     let objects = plan.objects.iter().map(|one| (&one.object, one.seen.as_ref()));
     let pruned = plan.prune.iter().map(|one| (&one.object, Some(&one.seen)));

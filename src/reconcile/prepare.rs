@@ -11,7 +11,7 @@ use super::outcome::ReconcileError;
 use super::progress::{Action, Progress, Stage, Update};
 use crate::api::crd;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, WriteOptions};
 use crate::k8s::ObjectId;
 
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ pub(super) async fn make_definition(cluster: &Cluster, progress: &dyn Progress) 
 
 async fn make(cluster: &Cluster, object: &Value, progress: &dyn Progress) -> Result<Value, ReconcileError> {
     progress.report(Update::StageBegan { stage: Stage::ApplyDefinitions, objects: 1 });
-    let made = cluster.apply_forced(object, RECONCILER_FIELD_MANAGER, false).await?;
+    let made = cluster.apply(object, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await?;
     progress.report(Update::Object { object: ObjectId::of(object).to_string(), action: Action::Created });
     Ok(made)
 }

@@ -1,9 +1,13 @@
 //! What a run tells while it works, as values: a terminal, plain lines, JSON lines and a log are renderings of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::sync::mpsc;
 
+use crate::cluster::{Cluster, Retry};
+use crate::format::go_duration;
 use crate::k8s::kstatus::Status;
 
 /// Receives what a run tells. Called from the run itself: it must return at once.
@@ -137,10 +141,11 @@ pub enum Update {
         done: usize,
         total: usize,
     },
-    /// An API call is tried again.
+    /// An API call is tried again: `GET /api/v1/…`, why, and after which pause.
     Retrying {
         what: String,
         reason: String,
+        #[serde(serialize_with = "write_duration")]
         pause: Duration,
     },
     Warning {
@@ -151,4 +156,61 @@ pub enum Update {
         ready: bool,
         message: String,
     },
+}
+
+/// As Go writes it: `1.5s`.
+fn write_duration<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    let duration = jiff::SignedDuration::try_from(*duration).unwrap_or(jiff::SignedDuration::MAX);
+    serializer.serialize_str(&go_duration::format(duration))
+}
+
+/// Does work with a cluster whose retries are told with the rest of the run.
+pub async fn report_retries<T>(cluster: &Cluster, progress: &dyn Progress, work: impl AsyncFnOnce(&Cluster) -> T) -> T {
+    let (sender, mut retries) = mpsc::unbounded_channel();
+    // The run is over when nobody listens.
+    let cluster = cluster.observed(Arc::new(move |retry: &Retry| drop(sender.send(retry.clone()))));
+    let mut work = Box::pin(work(&cluster));
+    loop {
+        tokio::select! {
+            biased;
+            Some(Retry { problem, pause, method, path, .. }) = retries.recv() => {
+                progress.report(Update::Retrying { what: format!("{method} {path}"), reason: problem, pause });
+            }
+            result = &mut work => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::cluster::Endpoint;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_tried_again_is_told_with_its_reason() {
+        let answers = Mutex::new(vec![(200, r#"{"gitVersion":"v1.36.0"}"#), (503, "starting"), (429, "slow down")]);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let (code, text) = answers.lock().unwrap().pop().expect("no further request");
+            let response = Response::builder().status(code).body(Body::from(text.as_bytes().to_vec()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(Client::new(service, "default"), Endpoint::default());
+        let told = Mutex::new(vec![]);
+        let progress = |update: Update| told.lock().unwrap().push(update);
+        let version = report_retries(&cluster, &progress, async |cluster: &Cluster| cluster.server_version().await);
+        assert_eq!(version.await.unwrap()["gitVersion"], "v1.36.0");
+        let retrying = |reason: &str, pause| Update::Retrying {
+            what: "GET /version".into(),
+            reason: reason.into(),
+            pause: Duration::from_millis(pause),
+        };
+        let expected = [retrying("429 Too Many Requests", 250), retrying("503 Service Unavailable", 500)];
+        assert_eq!(*told.lock().unwrap(), expected);
+    }
 }

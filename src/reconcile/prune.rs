@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::apply::{Change, RACES, RunContext};
+use super::apply::{Change, RunContext};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Hear, Interrupt, requested_stop};
 use super::live_objects::LiveObjects;
@@ -21,8 +21,7 @@ use super::messages::Unhealthy;
 use super::plan::{self, PlannedPrune, Step};
 use super::progress::{Action, Stage, Update};
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
-use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Propagation, Selector};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Propagation, WriteOptions};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How many custom resources a plan names.
@@ -74,7 +73,7 @@ pub(super) struct Removed {
     /// In the order of deletion.
     pub changes: Vec<Change>,
     /// Objects that could not be deleted; they stay owed.
-    pub errors: Vec<(ObjectId, CallError)>,
+    pub errors: Vec<(ObjectId, ClusterError)>,
     /// Custom resources whose finalizers are somebody else's.
     pub held: Vec<Held>,
     /// What was still there when the time was up.
@@ -99,7 +98,7 @@ pub(super) async fn remove(
     live: &mut LiveObjects,
     planned: &[PlannedPrune],
     options: RemovalOptions<'_>,
-) -> Result<Removed, CallError> {
+) -> Result<Removed, ClusterError> {
     let is_deployment = |one: &&PlannedPrune| one.object.kind == "Deployment";
     let controllers: Vec<&PlannedPrune> = planned.iter().filter(is_deployment).collect();
     let mut others: Vec<&PlannedPrune> = planned.iter().filter(|one| !is_deployment(one)).collect();
@@ -214,49 +213,37 @@ async fn delete(
     live: Option<Value>,
     owner: (&str, &str),
     propagation: Propagation,
-) -> Result<Action, CallError> {
+) -> Result<Action, ClusterError> {
     if planned.step == Step::Skip {
         return Ok(Action::Skipped);
     }
-    let mut live = match live {
+    let id = &planned.object;
+    let live = match live {
         Some(live) => live,
-        None => match cluster.read(&planned.object).await? {
+        None => match cluster.read(id).await? {
             Some(live) => live,
             None => return Ok(Action::Deleted),
         },
     };
-    for race in 1.. {
+    let delete = |live: Value| async move {
         if plan::protection(&live, owner).is_some() {
             return Ok(Action::Skipped);
         }
-        let deleted = match live.pointer("/metadata/deletionTimestamp") {
-            // It is on its way out already; deleting it again would change nothing.
-            Some(_) => Ok(true),
-            None => match suspended(cluster, &live).await {
-                Ok(suspended) => {
-                    live = suspended;
-                    cluster.delete_exactly(&live, propagation).await
-                }
-                Err(error) => Err(error),
-            },
-        };
-        match deleted {
-            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&planned.object).await? {
-                Some(now) => live = now,
-                None => return Ok(Action::Deleted),
-            },
-            Err(error) if error.is_absent() => return Ok(Action::Deleted),
-            Err(error) => return Err(error),
-            Ok(_) => break,
+        // What is on its way out already is not deleted again: that would change nothing.
+        if live.pointer("/metadata/deletionTimestamp").is_none() {
+            cluster.delete_exactly(&suspended(cluster, &live).await?, propagation).await?;
         }
-    }
+        Ok(Action::Deleted)
+    };
+    let Some(action) = cluster.retry_on_conflict(id, live, delete).await? else { return Ok(Action::Deleted) };
     // Its controller may not run any more; while it does, it clears the finalizer as well.
-    if is_of_flux(&planned.object)
-        && let Some(now) = cluster.read(&planned.object).await?
+    if action == Action::Deleted
+        && is_of_flux(id)
+        && let Some(now) = cluster.read(id).await?
     {
         without_finalizer(cluster, now, FLUX_FINALIZER).await?;
     }
-    Ok(Action::Deleted)
+    Ok(action)
 }
 
 /// Suspends an object whose controller would take away what it has deployed when it goes: Flux's controllers leave that
@@ -264,7 +251,7 @@ async fn delete(
 ///
 /// It is applied whole, as ours: should the deletion not follow and the object be wanted again, the next apply takes the
 /// suspension back.
-async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, CallError> {
+async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, ClusterError> {
     let id = ObjectId::of(live);
     let cleans_up = matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && is_of_flux(&id);
     if !cleans_up || live.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
@@ -277,7 +264,7 @@ async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, CallError> 
         }
     }
     object["spec"]["suspend"] = true.into();
-    cluster.apply_forced(&object, RECONCILER_FIELD_MANAGER, false).await
+    cluster.apply(&object, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await
 }
 
 async fn wait_until_gone(
@@ -285,7 +272,7 @@ async fn wait_until_gone(
     objects: &[ObjectId],
     deadline: Instant,
     removed: &mut Removed,
-) -> Result<(), CallError> {
+) -> Result<(), ClusterError> {
     if objects.is_empty() {
         return Ok(());
     }
@@ -329,9 +316,9 @@ fn resource_of(definition: &Value) -> ResourceType {
 pub(super) async fn custom_resources(
     cluster: &Cluster,
     definition: &Value,
-) -> Result<(ResourceType, Vec<Value>), CallError> {
+) -> Result<(ResourceType, Vec<Value>), ClusterError> {
     let resource = resource_of(definition);
-    let list = cluster.list_all(&resource, None, &Selector::default()).await?;
+    let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
     Ok((resource, list.map(|list| list.items).unwrap_or_default()))
 }
 
@@ -339,7 +326,7 @@ pub(super) async fn custom_resources(
 pub(super) async fn count_custom_resources(
     cluster: &Cluster,
     definition: &Value,
-) -> Result<Option<CustomResources>, CallError> {
+) -> Result<Option<CustomResources>, ClusterError> {
     let (resource, objects) = custom_resources(cluster, definition).await?;
     let names = objects.iter().take(NAMED).map(ObjectId::of);
     let names = names.map(|id| if id.namespace.is_empty() { id.name } else { format!("{}/{}", id.namespace, id.name) });
@@ -365,7 +352,7 @@ fn is_held(definition: &Value, held: &[Held]) -> bool {
 }
 
 /// Takes Flux's finalizer off every custom resource of the definitions, and returns those that others hold back.
-async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, CallError> {
+async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, ClusterError> {
     let mut all_held = vec![];
     for definition in definitions {
         let (_, objects) = custom_resources(context.cluster, definition).await?;
@@ -385,25 +372,20 @@ async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Res
 }
 
 /// Takes one finalizer off an object, leaving all others.
-pub(super) async fn without_finalizer(cluster: &Cluster, mut object: Value, name: &str) -> Result<ObjectId, CallError> {
+pub(super) async fn without_finalizer(cluster: &Cluster, object: Value, name: &str) -> Result<ObjectId, ClusterError> {
     let id = ObjectId::of(&object);
-    for race in 1.. {
-        let kept: Vec<String> = finalizers(&object).into_iter().filter(|other| other != name).collect();
-        if kept.len() == finalizers(&object).len() {
-            break;
+    let (cleared, name) = (&id, &name);
+    let write = |object: Value| async move {
+        let all = finalizers(&object);
+        let kept: Vec<&String> = all.iter().filter(|other| other != name).collect();
+        if kept.len() == all.len() {
+            return Ok(());
         }
         let patch =
             json!({"metadata": {"finalizers": kept, "resourceVersion": object.pointer("/metadata/resourceVersion")}});
-        match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
-            Err(error) if error.is_conflict() && race < RACES => match cluster.read(&id).await? {
-                Some(now) => object = now,
-                None => break,
-            },
-            Err(error) if error.is_absent() => break,
-            Err(error) => return Err(error),
-            Ok(_) => break,
-        }
-    }
+        cluster.merge_patch(cleared, None, &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
+    };
+    cluster.retry_on_conflict(&id, object, write).await?;
     Ok(id)
 }
 

@@ -174,8 +174,8 @@ async fn check_plan(
         (Some(written), known) => {
             let unreadable = |source| ReconcileError::InstanceUnreadable { instance: id.clone(), source };
             let mut instance = match &live {
-                Some(live) => {
-                    let stored = draft::apply_written(cluster, written, Some(live), force_conflicts, true).await?;
+                Some(_) => {
+                    let stored = draft::apply_written(cluster, written, force_conflicts, true).await?;
                     FluxInstance::from_object(stored).map_err(unreadable)?
                 }
                 None => manifest::read(&written.to_string(), &NamespaceChoice::default())
@@ -327,8 +327,7 @@ impl<'a> Run<'a> {
                 if live.is_none() {
                     make_definition(self.cluster, self.progress).await?;
                 }
-                let stored =
-                    draft::apply_written(self.cluster, written, live.as_ref(), *force_conflicts, false).await?;
+                let stored = draft::apply_written(self.cluster, written, *force_conflicts, false).await?;
                 let version = FluxInstance::version_of(&stored);
                 let action = match live {
                     None => Action::Created,

@@ -2,12 +2,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
 
-use super::apply::RACES;
 use super::outcome::ReconcileError;
 use crate::api::conditions::{self, ConditionStatus, Moment};
 use crate::api::history::{self, Attempt};
-use crate::api::well_known::{self, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, condition, reason};
+use crate::api::well_known::{
+    self, FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason,
+};
 use crate::api::{FluxInstance, FluxInstanceStatus, inventory};
 use crate::cluster::Cluster;
 use crate::k8s::ObjectId;
@@ -114,25 +116,31 @@ impl StatusWriter {
     /// # Errors
     /// The instance is gone or another one, its definition has no status, or the API server cannot be asked.
     pub async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
-        for race in 1.. {
-            let wanted = json_of(&self.status);
-            let Some(patch) = merge_diff(&self.stored, &wanted) else { break };
-            let patch = json!({"metadata": {"resourceVersion": self.version}, "status": patch});
-            match cluster.merge_patch(&self.id, Some("status"), &patch, well_known::RECONCILER_FIELD_MANAGER).await {
-                Ok(written) => {
-                    self.stored = wanted;
-                    self.version = FluxInstance::version_of(&written);
-                    break;
-                }
-                Err(error) if error.is_absent() => {
-                    self.look_again(cluster).await?;
-                    return Err(ReconcileError::StatusNotServed { instance: self.id.clone() });
-                }
-                Err(error) if error.is_conflict() && race < RACES => self.look_again(cluster).await?,
-                Err(error) => return Err(error.into()),
+        let id = &self.id.clone();
+        let writer = &Mutex::new(&mut *self);
+        let write = |changed: Option<Value>| async move {
+            let mut writer = writer.lock().await;
+            if let Some(live) = changed
+                && let Err(error) = writer.take_in(live)
+            {
+                return Ok(Err(error));
+            }
+            let wanted = json_of(&writer.status);
+            if let Some(patch) = merge_diff(&writer.stored, &wanted) {
+                let patch = json!({"metadata": {"resourceVersion": writer.version}, "status": patch});
+                let written = cluster.merge_patch(id, Some("status"), &patch, RECONCILER_FIELD_MANAGER).await?;
+                writer.stored = wanted;
+                writer.version = FluxInstance::version_of(&written);
+            }
+            Ok(Ok(()))
+        };
+        match cluster.retry_on_conflict(id, None, write).await? {
+            Some(written) => written,
+            None => {
+                self.look_again(cluster).await?;
+                Err(ReconcileError::StatusNotServed { instance: id.clone() })
             }
         }
-        Ok(())
     }
 
     /// Adds a finalizer, beside those that others have put there.
@@ -140,31 +148,36 @@ impl StatusWriter {
     /// # Errors
     /// As [`StatusWriter::write`].
     pub async fn add_finalizer(&mut self, cluster: &Cluster, name: &str) -> Result<(), ReconcileError> {
-        for race in 1.. {
-            let Some(live) = cluster.read(&self.id).await? else {
-                return Err(ReconcileError::InstanceGone { instance: self.id.clone() });
-            };
+        let live = self.read(cluster).await?;
+        let id = &self.id;
+        let add = |live: Value| async move {
             let there = live.pointer("/metadata/finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
             if there.iter().any(|finalizer| finalizer == name) || live.pointer("/metadata/deletionTimestamp").is_some()
             {
-                break;
+                return Ok(());
             }
             let all: Vec<Value> = there.into_iter().chain([name.into()]).collect();
             let version = FluxInstance::version_of(&live);
             let patch = json!({"metadata": {"finalizers": all, "resourceVersion": version}});
-            match cluster.merge_patch(&self.id, None, &patch, well_known::RECONCILER_FIELD_MANAGER).await {
-                Err(error) if error.is_conflict() && race < RACES => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => break,
-            }
-        }
+            cluster.merge_patch(id, None, &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
+        };
+        cluster.retry_on_conflict(id, live, add).await?;
         self.look_again(cluster).await
+    }
+
+    async fn read(&self, cluster: &Cluster) -> Result<Value, ReconcileError> {
+        let gone = || ReconcileError::InstanceGone { instance: self.id.clone() };
+        cluster.read(&self.id).await?.ok_or_else(gone)
     }
 
     /// Reads the object anew after somebody changed it.
     async fn look_again(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
-        let gone = || ReconcileError::InstanceGone { instance: self.id.clone() };
-        let live = cluster.read(&self.id).await?.ok_or_else(gone)?;
+        let live = self.read(cluster).await?;
+        self.take_in(live)
+    }
+
+    /// Takes in what somebody else wrote.
+    fn take_in(&mut self, live: Value) -> Result<(), ReconcileError> {
         let version = FluxInstance::version_of(&live);
         let live = FluxInstance::from_object(live)
             .map_err(|source| ReconcileError::InstanceUnreadable { instance: self.id.clone(), source })?;

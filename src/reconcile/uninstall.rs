@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::apply::{RACES, RunContext};
+use super::apply::RunContext;
 use super::draft::read_inventory;
 use super::interrupt::{self, Interrupt, Interrupts};
 use super::live_objects::LiveObjects;
@@ -25,9 +25,8 @@ use super::run::under_lease;
 use super::status::instance_id;
 use crate::api::FluxInstance;
 use crate::api::well_known::{FINALIZER, OPERATOR_NAME};
-use crate::cluster::Cluster;
 use crate::cluster::lease::LeaseOptions;
-use crate::cluster::requests::{CallError, Propagation};
+use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::ObjectId;
 
 /// How an uninstall works.
@@ -103,7 +102,7 @@ pub struct Uninstalled {
     pub held: Vec<Held>,
     /// What was still there when the time was up.
     pub remaining: Vec<Unhealthy>,
-    pub errors: Vec<(ObjectId, CallError)>,
+    pub errors: Vec<(ObjectId, ClusterError)>,
     pub interrupt: Option<Interrupt>,
     /// The instance itself is gone; it stays while anything is left to do.
     pub instance_gone: bool,
@@ -128,7 +127,7 @@ async fn prepare_uninstall(
     cluster: &Cluster,
     instance: &FluxInstance,
     options: &UninstallOptions,
-) -> Result<Preparation, CallError> {
+) -> Result<Preparation, ClusterError> {
     let id = instance_id(instance);
     let (owned, unreadable) = read_inventory(instance);
     let mut to_read = owned.clone();
@@ -278,23 +277,22 @@ async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<V
     let is_another = |live: &serde_json::Value| {
         live.pointer("/metadata/uid").and_then(serde_json::Value::as_str) != instance.metadata.uid.as_deref()
     };
-    for race in 1.. {
-        let Some(live) = cluster.read(&id).await? else { return Ok(vec![]) };
-        if is_another(&live) {
-            return Err(ReconcileError::InstanceReplaced { instance: id });
+    let Some(live) = cluster.read(&id).await? else { return Ok(vec![]) };
+    let is_another = &is_another;
+    let delete = |live: serde_json::Value| async move {
+        // One that has taken the name is told below.
+        if !is_another(&live) && live.pointer("/metadata/deletionTimestamp").is_none() {
+            cluster.delete_exactly(&live, Propagation::Background).await?;
         }
-        if live.pointer("/metadata/deletionTimestamp").is_none() {
-            match cluster.delete_exactly(&live, Propagation::Background).await {
-                Err(error) if error.is_conflict() && race < RACES => continue,
-                Err(error) => return Err(error.into()),
-                Ok(false) => return Ok(vec![]),
-                Ok(true) => {}
-            }
-        }
-        let Some(live) = cluster.read(&id).await?.filter(|live| !is_another(live)) else { return Ok(vec![]) };
-        let held = prune::held(&live).into_iter().collect();
-        prune::without_finalizer(cluster, live, FINALIZER).await?;
-        return Ok(held);
+        Ok(is_another(&live))
+    };
+    match cluster.retry_on_conflict(&id, live, delete).await? {
+        None => return Ok(vec![]),
+        Some(true) => return Err(ReconcileError::InstanceReplaced { instance: id }),
+        Some(false) => {}
     }
-    Ok(vec![])
+    let Some(live) = cluster.read(&id).await?.filter(|live| !is_another(live)) else { return Ok(vec![]) };
+    let held = prune::held(&live).into_iter().collect();
+    prune::without_finalizer(cluster, live, FINALIZER).await?;
+    Ok(held)
 }

@@ -1,6 +1,5 @@
 //! An object as a person would have written it.
 
-use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
 use crate::api::well_known::{FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION};
@@ -10,38 +9,27 @@ const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-config
 
 /// Returns the object without status, without what the API server filled in, and without what Flux and its operator
 /// add: request tokens and the labels that name the owner.
-pub fn bare(object: DynamicObject) -> Value {
-    let metadata = object.metadata;
-    let annotations = metadata.annotations.unwrap_or_default().into_iter().filter(|(key, _)| {
-        ![REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION, LAST_APPLIED_ANNOTATION].contains(&key.as_str())
-    });
-    let labels = metadata
-        .labels
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|(key, _)| !(key.contains("fluxcd.") && (key.ends_with("/name") || key.ends_with("/namespace"))));
-    let text = |pairs: &mut dyn Iterator<Item = (String, String)>| -> Map<String, Value> {
-        pairs.map(|(key, value)| (key, Value::String(value))).collect()
+pub fn bare(object: Value) -> Value {
+    let Value::Object(mut object) = object else { return object };
+    let metadata = object.get("metadata").cloned().unwrap_or_default();
+    let pairs = |member: &str, is_added: &dyn Fn(&str) -> bool| {
+        let mut pairs = metadata.get(member).and_then(Value::as_object).cloned().unwrap_or_default();
+        pairs.retain(|key, _| !is_added(key));
+        Some(Value::Object(pairs)).filter(|pairs| *pairs != json!({}))
     };
-    let (labels, annotations) = (text(&mut { labels }), text(&mut { annotations }));
-    let mut kept = Map::new();
-    kept.extend(metadata.name.map(|name| ("name".to_owned(), name.into())));
-    kept.extend(metadata.namespace.map(|namespace| ("namespace".to_owned(), namespace.into())));
-    for (key, map) in [("labels", labels), ("annotations", annotations)] {
-        if !map.is_empty() {
-            kept.insert(key.to_owned(), map.into());
-        }
-    }
-    let mut all = Map::new();
-    if let Some(types) = object.types {
-        all.insert("apiVersion".to_owned(), types.api_version.into());
-        all.insert("kind".to_owned(), types.kind.into());
-    }
-    all.insert("metadata".to_owned(), json!(kept));
-    if let Value::Object(rest) = object.data {
-        all.extend(rest.into_iter().filter(|(key, _)| key != "status"));
-    }
-    all.into()
+    let is_request = |key: &str| [REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION, LAST_APPLIED_ANNOTATION].contains(&key);
+    let is_owner = |key: &str| key.contains("fluxcd.") && (key.ends_with("/name") || key.ends_with("/namespace"));
+    let kept = [
+        ("name", metadata.get("name").cloned()),
+        ("namespace", metadata.get("namespace").cloned()),
+        ("labels", pairs("labels", &is_owner)),
+        ("annotations", pairs("annotations", &is_request)),
+    ];
+    let kept: Map<String, Value> =
+        kept.into_iter().filter_map(|(member, value)| Some((member.to_owned(), value?))).collect();
+    object.shift_remove("status");
+    object.insert("metadata".to_owned(), kept.into());
+    object.into()
 }
 
 #[cfg(test)]
@@ -50,7 +38,7 @@ mod tests {
 
     #[test]
     fn what_a_controller_or_the_server_added_is_left_out() {
-        let object: DynamicObject = serde_json::from_value(json!({
+        let object = json!({
             "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
             "metadata": {
                 "name": "a", "namespace": "apps", "uid": "u", "generation": 3, "resourceVersion": "9",
@@ -61,8 +49,7 @@ mod tests {
                     "kubectl.kubernetes.io/last-applied-configuration": "{}"},
             },
             "spec": {"interval": "1h"}, "status": {"conditions": []},
-        }))
-        .unwrap();
+        });
         assert_eq!(
             bare(object),
             json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use kube::core::DynamicObject;
 use serde_json::Value;
 
 use crate::api::kinds::Suspension;
@@ -81,13 +80,13 @@ impl fmt::Display for Pending {
 }
 
 /// Returns the condition of the given type, if the status has one.
-pub fn condition(object: &DynamicObject, condition_type: &str) -> Option<ConditionView> {
-    let list = object.data.pointer("/status/conditions")?.as_array()?;
+pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> {
+    let list = object.pointer("/status/conditions")?.as_array()?;
     let found = list.iter().find(|c| c.get("type").and_then(Value::as_str) == Some(condition_type))?;
     let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let observed_generation = found
         .get("observedGeneration")
-        .or_else(|| object.data.pointer("/status/observedGeneration"))
+        .or_else(|| object.pointer("/status/observedGeneration"))
         .and_then(Value::as_i64);
     Some(ConditionView {
         condition: condition_type.to_owned(),
@@ -99,7 +98,7 @@ pub fn condition(object: &DynamicObject, condition_type: &str) -> Option<Conditi
 }
 
 /// Returns the condition that says most about what is going on: Stalled, then Reconciling, then Ready.
-pub fn telling_condition(object: &DynamicObject) -> Option<ConditionView> {
+pub fn telling_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");
     let ready = condition(object, READY);
@@ -109,21 +108,14 @@ pub fn telling_condition(object: &DynamicObject) -> Option<ConditionView> {
     holds(STALLED).or_else(|| holds(RECONCILING)).or(ready)
 }
 
-/// Whether an object is told to stop reconciling.
-pub fn is_suspended(object: &DynamicObject, suspension: Suspension) -> bool {
-    let annotations = object.metadata.annotations.as_ref();
-    let suspend = object.data.pointer("/spec/suspend").and_then(Value::as_bool);
-    suspension.is_set_by(|key| annotations?.get(key).map(String::as_str), suspend)
-}
-
 /// Judges an object against a request (`None`: only "is it ready").
 ///
 /// A request that someone else overwrote with a newer one is over with that newer one.
-pub fn assess(object: &DynamicObject, suspension: Suspension, request: Option<&str>) -> Readiness {
-    if object.metadata.deletion_timestamp.is_some() {
+pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
+    if object.pointer("/metadata/deletionTimestamp").is_some() {
         return Readiness::Deleting;
     }
-    if is_suspended(object, suspension) {
+    if suspension.is_set(object) {
         return Readiness::Suspended;
     }
     if request.is_some_and(|token| !is_handled(object, token)) {
@@ -132,7 +124,7 @@ pub fn assess(object: &DynamicObject, suspension: Suspension, request: Option<&s
     let Some(ready) = condition(object, kind_of_condition::READY) else {
         return Readiness::Pending(Pending::NoStatus);
     };
-    let current = object.metadata.generation.unwrap_or_default();
+    let current = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
     if ready.observed_generation != Some(current) {
         return Readiness::Pending(Pending::OlderGeneration { observed: ready.observed_generation, current });
     }
@@ -158,9 +150,9 @@ fn waits_for_another(ready: &ConditionView) -> bool {
     }
 }
 
-fn is_handled(object: &DynamicObject, token: &str) -> bool {
-    let handled = object.data.pointer("/status/lastHandledReconcileAt").and_then(Value::as_str);
-    let asked = object.metadata.annotations.as_ref().and_then(|a| a.get(REQUESTED_AT_ANNOTATION)).map(String::as_str);
+fn is_handled(object: &Value, token: &str) -> bool {
+    let handled = object.pointer("/status/lastHandledReconcileAt").and_then(Value::as_str);
+    let asked = object["metadata"]["annotations"][REQUESTED_AT_ANNOTATION].as_str();
     handled == Some(token) || (asked != Some(token) && asked.is_some() && handled == asked)
 }
 
@@ -169,21 +161,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn object(asked: &str, handled: &str, ready: Value) -> DynamicObject {
+    fn object(asked: &str, handled: &str, ready: Value) -> Value {
         let conditions = if ready.is_null() { json!([]) } else { json!([ready]) };
-        serde_json::from_value(json!({
+        json!({
             "metadata": {"name": "flux", "namespace": "flux-system", "generation": 2,
                 "annotations": {"reconcile.fluxcd.io/requestedAt": asked}},
             "status": {"conditions": conditions, "lastHandledReconcileAt": handled},
-        }))
-        .unwrap()
+        })
     }
 
     fn ready(status: &str, reason: &str, generation: i64) -> Value {
         json!({"type": "Ready", "status": status, "reason": reason, "message": "m", "observedGeneration": generation})
     }
 
-    fn judge(object: &DynamicObject, request: Option<&str>) -> Readiness {
+    fn judge(object: &Value, request: Option<&str>) -> Readiness {
         assess(object, Suspension::Field, request)
     }
 
@@ -240,15 +231,13 @@ mod tests {
     fn an_object_without_conditions_is_pending_and_a_suspended_one_is_said_so() {
         let mut fresh = object("t", "t", Value::Null);
         assert_eq!(judge(&fresh, None), Readiness::Pending(Pending::NoStatus));
-        fresh.data["spec"] = json!({"suspend": true});
+        fresh["spec"] = json!({"suspend": true});
         assert_eq!(judge(&fresh, Some("other")), Readiness::Suspended);
     }
 
     #[test]
     fn the_telling_condition_is_what_happens_now_or_else_the_outcome() {
-        let with = |list: Value| -> DynamicObject {
-            serde_json::from_value(json!({"metadata": {"name": "a"}, "status": {"conditions": list}})).unwrap()
-        };
+        let with = |list: Value| json!({"metadata": {"name": "a"}, "status": {"conditions": list}});
         let reconciling = json!({"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "apply"});
         let now = with(json!([reconciling, ready("Unknown", "Progressing", 1)]));
         assert_eq!(telling_condition(&now).unwrap().to_string(), "Reconciling=True Progressing: apply");

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use crate::api::kinds;
 use crate::api::well_known::PART_OF_LABEL;
-use crate::cluster::Cluster;
-use crate::cluster::requests::{CallError, Selector};
 use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::pod_trouble;
@@ -33,12 +32,12 @@ pub struct Rollout {
 impl Rollout {
     /// Follows the Deployments that are part of Flux in a namespace.
     pub fn new(cluster: &Cluster, namespace: &str) -> Self {
-        let part_of_flux = Selector::labelled(format!("{PART_OF_LABEL}=flux"));
+        let part_of_flux = ListOptions::labelled(format!("{PART_OF_LABEL}=flux"));
         let follow = |kind, selector| Follower::new(cluster, kind, Some(namespace), selector, None);
         Rollout {
             deployments: follow(kinds::DEPLOYMENT, part_of_flux),
             // Pods carry no such label; those of other Deployments are not looked at.
-            pods: follow(kinds::POD, Selector::default()),
+            pods: follow(kinds::POD, ListOptions::default()),
             known: Known::default(),
         }
     }
@@ -49,7 +48,7 @@ impl Rollout {
     ///
     /// # Errors
     /// Deployments or pods cannot be watched.
-    pub async fn next(&mut self) -> Result<Vec<ComponentState>, CallError> {
+    pub async fn next(&mut self) -> Result<Vec<ComponentState>, ClusterError> {
         loop {
             tokio::select! {
                 change = self.deployments.next() => apply(&mut self.known.deployments, change?),

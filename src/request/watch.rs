@@ -3,7 +3,6 @@
 use std::fmt;
 
 use futures::{StreamExt, pin_mut, stream};
-use kube::core::DynamicObject;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
@@ -119,7 +118,7 @@ impl Wait {
     ) -> Result<String, WaitError> {
         let mut uid = self.uid.clone();
         let mut pending: Option<Pending> = None;
-        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(WaitEvent)| {
+        let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else {
                 return match (&uid, self.absent) {
                     (Some(_), _) => Some(Err(WaitError::Deleted)),
@@ -130,7 +129,7 @@ impl Wait {
                     }
                 };
             };
-            let seen = object.metadata.uid.clone();
+            let seen = uid_of(object);
             // Another object of the same name never heard of the request.
             if uid.is_some() && uid != seen && request.is_some() {
                 return Some(Err(WaitError::Deleted));
@@ -158,7 +157,7 @@ impl Wait {
     /// # Errors
     /// [`WaitError::Deleted`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
     pub async fn observe(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
-        let judge = |object: Option<&DynamicObject>, _: &mut dyn FnMut(WaitEvent)| match object {
+        let judge = |object: Option<&Value>, _: &mut dyn FnMut(WaitEvent)| match object {
             None => Some(Err(WaitError::Deleted)),
             Some(_) => None,
         };
@@ -171,12 +170,13 @@ impl Wait {
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
     pub async fn until_gone(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
         let mut finalizers: Option<Vec<String>> = None;
-        let judge = |object: Option<&DynamicObject>, report: &mut dyn FnMut(WaitEvent)| {
+        let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else { return Some(Ok(())) };
-            if self.uid.is_some() && object.metadata.uid != self.uid {
+            if self.uid.is_some() && uid_of(object) != self.uid {
                 return Some(Ok(()));
             }
-            let now = object.metadata.finalizers.clone().unwrap_or_default();
+            let finalizers_now = object.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
+            let now: Vec<String> = finalizers_now.filter_map(Value::as_str).map(str::to_owned).collect();
             if finalizers.as_ref() != Some(&now) {
                 report(WaitEvent::Finalizers(now.clone()));
                 finalizers = Some(now);
@@ -188,7 +188,7 @@ impl Wait {
 
     async fn watch<T>(
         &self,
-        mut judge: impl FnMut(Option<&DynamicObject>, &mut dyn FnMut(WaitEvent)) -> Option<Result<T, WaitError>>,
+        mut judge: impl FnMut(Option<&Value>, &mut dyn FnMut(WaitEvent)) -> Option<Result<T, WaitError>>,
         report: &mut dyn FnMut(WaitEvent),
     ) -> Result<T, WaitError> {
         let follow = |resource: &ResourceType, options| {
@@ -198,7 +198,7 @@ impl Wait {
         let about = format!("involvedObject.kind={},involvedObject.name={}", self.resource.kind, self.name);
         let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
         let objects = stream::unfold(objects, |mut objects| async move {
-            let seen = objects.try_next().await.map_err(|error| *error.explained);
+            let seen = objects.try_next().await;
             Some((Seen::Object(Box::new(seen)), objects))
         });
         let events =
@@ -214,10 +214,7 @@ impl Wait {
             match next {
                 Seen::Object(seen) => match *seen {
                     Ok(change) => {
-                        let object = match object_of(change) {
-                            Ok(object) => object,
-                            Err(error) => return Err(WaitError::Watch(Box::new(self.unreadable(&error)))),
-                        };
+                        let object = object_of(change);
                         last.trouble = None;
                         let mut note = |sign: WaitEvent| {
                             last.pending = Some(match &sign {
@@ -258,21 +255,19 @@ impl Wait {
             }
         }
     }
-
-    fn unreadable(&self, error: &serde_json::Error) -> ClusterError {
-        let attempted = format!("understand {}/{}", self.resource.kind, self.name);
-        ClusterError::new(attempted, self.cluster.endpoint.clone(), Reason::Other(error.to_string()))
-    }
 }
 
 /// What a change means to somebody who follows one object.
-fn object_of(change: Change) -> Result<Option<DynamicObject>, serde_json::Error> {
-    let object = match change {
+fn object_of(change: Change) -> Option<Value> {
+    match change {
         Change::All(objects) => objects.into_iter().next(),
         Change::Set(object) => Some(object),
         Change::Gone(_) => None,
-    };
-    object.map(serde_json::from_value).transpose()
+    }
+}
+
+fn uid_of(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
 /// Events about the object: of those from before the wait only the newest. Never an error: events explain, they decide
@@ -299,7 +294,7 @@ impl Events {
                 }
                 Ok(Change::Set(event)) => return RecordedEvent { view: view(&event), new: true },
                 Ok(Change::All(_) | Change::Gone(_)) => {}
-                Err(error) if is_refusal(&error.explained) => self.follower = None,
+                Err(error) if is_refusal(&error) => self.follower = None,
                 Err(_) => {}
             }
         }

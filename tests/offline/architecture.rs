@@ -40,11 +40,6 @@ const KUBE: &[(&str, &str)] = &[
     ("src/cluster", "the only room with a client"),
     ("src/api/crd.rs", "the definition that the types derive"),
     ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
-    ("src/api/manifest.rs", "metadata as data"),
-    ("src/request", "objects as data, and the watch of a request"),
-    ("cmd/common", "objects as data, and the session"),
-    ("cmd/delete", "objects as data, and preconditions"),
-    ("cmd/export.rs", "objects as data"),
 ];
 
 /// Files whose texts name flags or commands, and why.

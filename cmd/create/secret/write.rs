@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use flux_operator::api::kinds::SECRET;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::requests::Propagation;
-use flux_operator::cluster::{ApplyOptions, Cluster, DeleteOptions, Outcome};
+use flux_operator::cluster::{ApplyResult, Cluster, ClusterError, DeleteOptions, Propagation, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::secrets::{Credentials, Manifest, ReplaceNeed, SecretObject};
@@ -14,7 +12,8 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{Described, DryRun, SecretArgs, secret_error};
-use crate::common::connect::{cli_error, connect, context_namespace};
+use crate::common::Session;
+use crate::common::connect::{cli_error, context_namespace};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Where a Secret goes when neither flag nor context says.
@@ -48,9 +47,10 @@ pub(super) async fn write(
         secret.namespace = namespace.or_else(|| context_namespace(shell)).unwrap_or(DEFAULT_NAMESPACE.into());
         return if args.export { export(shell, &secret) } else { announce(shell, &secret) };
     }
-    let cluster = connect(shell).await?;
-    secret.namespace = namespace.or_else(|| cluster.namespace.clone()).unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-    let writing = Writing { shell, cluster: &cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
+    let session = Session::open(shell).await?;
+    let cluster = &session.cluster;
+    secret.namespace = namespace.unwrap_or_else(|| session.namespace_or(DEFAULT_NAMESPACE));
+    let writing = Writing { shell, cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
     let in_place = async {
         let live = writing.live().await?;
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
@@ -62,13 +62,11 @@ pub(super) async fn write(
             }
         }
     };
-    let step = match shell.global().timeout {
-        Some(limit) => tokio::time::timeout(limit.0, in_place).await.unwrap_or_else(|_| {
-            let message = format!("timed out after {:?}: cannot apply {}", limit.0, reference(&secret));
-            Err(CliError::new(Exit::Unhealthy, message).object(reference(&secret)))
-        })?,
-        None => in_place.await?,
-    };
+    let step = tokio::time::timeout_at(session.deadline.instant(), in_place).await;
+    let step = step.unwrap_or_else(|_| {
+        let object = reference(&secret);
+        Err(session.out_of_time(&format!("apply {object}")).object(object))
+    })?;
     let what = match step {
         Step::Applied(what) => what,
         Step::Replace(live) => {
@@ -77,10 +75,7 @@ pub(super) async fn write(
             "replaced"
         }
     };
-    let place = match &cluster.endpoint.context {
-        Some(context) => format!("context {context}"),
-        None => cluster.endpoint.server.clone(),
-    };
+    let place = cluster.endpoint.place();
     let dry = if writing.dry_run { ", server dry run" } else { "" };
     shell.print(&format!("{} {what} ({place}{dry})\n", reference(&secret)))?;
     Ok(Exit::Done)
@@ -116,39 +111,37 @@ struct Writing<'a> {
 
 impl Writing<'_> {
     async fn live(&self) -> Result<Option<Value>, CliError> {
-        let found = self.cluster.find(&SECRET, Some(&self.secret.namespace), &self.secret.name).await;
-        found.map_err(|error| cli_error(&error))
+        self.cluster.read(&id_of(self.secret)).await.map_err(|error| cli_error(&error))
     }
 
-    async fn apply(&self, live: Option<&Value>) -> Result<Outcome, CliError> {
+    async fn apply(&self, live: Option<&Value>) -> Result<ApplyResult, CliError> {
         if !self.dry_run {
             self.shell.interruption().writes();
         }
         let options =
-            ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: self.args.force_conflicts, dry_run: self.dry_run };
-        let applied = self.cluster.apply(&SECRET, &self.secret.manifest(), live, &options).await;
-        applied.map(|(outcome, _)| outcome).map_err(|error| cli_error(&error))
+            WriteOptions { field_manager: CLI_FIELD_MANAGER, force: self.args.force_conflicts, dry_run: self.dry_run };
+        let applied = self.cluster.apply(&self.secret.manifest(), options).await;
+        applied.map(|after| ApplyResult::of(live, &after)).map_err(|error| cli_error(&error))
     }
 
     /// Writes the new Secret beside the old one, under a name of its own: the API server has judged it before anything goes, and
     /// a run that is killed in between leaves it there. As a dry run, nothing stays.
     async fn write_beside(&self) -> Result<(), CliError> {
         let beside = self.beside();
-        let as_it_was = |error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
-        let left = self.cluster.find(&SECRET, Some(&beside.namespace), &beside.name).await.map_err(as_it_was)?;
+        let as_it_was =
+            |error: ClusterError| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
+        let left = self.cluster.read(&id_of(&beside)).await.map_err(as_it_was)?;
         // What a killed run left may be of another type.
         if !self.dry_run && left.as_ref().is_some_and(|left| beside.replace_need(left) != ReplaceNeed::InPlace) {
             self.remove_beside().await?;
         }
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: true, dry_run: self.dry_run };
-        self.cluster.apply(&SECRET, &beside.manifest(), None, &options).await.map(|_| ()).map_err(as_it_was)
+        let options = WriteOptions { dry_run: self.dry_run, ..WriteOptions::forced(CLI_FIELD_MANAGER) };
+        self.cluster.apply(&beside.manifest(), options).await.map(drop).map_err(as_it_was)
     }
 
     async fn remove_beside(&self) -> Result<(), CliError> {
-        let beside = self.beside();
-        let options = DeleteOptions::default();
-        let deleted = self.cluster.delete(&SECRET, Some(&beside.namespace), &beside.name, &options).await;
-        deleted.map_err(|error| cli_error(&error))
+        let deleted = self.cluster.delete(&id_of(&self.beside()), &DeleteOptions::default()).await;
+        deleted.map(drop).map_err(|error| cli_error(&error))
     }
 
     fn beside(&self) -> SecretObject {
@@ -176,13 +169,13 @@ impl Writing<'_> {
     async fn delete_and_create(&self, live: &Value) -> Result<(), CliError> {
         if self.dry_run {
             let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
-            let deleted = self.cluster.delete(&SECRET, Some(&self.secret.namespace), &self.secret.name, &options).await;
-            return deleted.map_err(|error| cli_error(&error));
+            let deleted = self.cluster.delete(&id_of(self.secret), &options).await;
+            return deleted.map(drop).map_err(|error| cli_error(&error));
         }
         let _held = self.shell.interruption().hold();
         self.shell.interruption().writes();
         let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
-        if !deleted.map_err(|error| cli_error(&error.explained))? {
+        if !deleted.map_err(|error| cli_error(&error))? {
             return Err(CliError::failed(format!("cannot replace {}", reference(self.secret)))
                 .cause("somebody else deleted or changed it in the meantime")
                 .hint("run the command again"));
@@ -192,9 +185,7 @@ impl Writing<'_> {
             Err(error) => Err(error),
         };
         let Err(error) = created else { return Ok(()) };
-        let options = ApplyOptions { field_manager: CLI_FIELD_MANAGER, force: true, dry_run: false };
-        let old = as_before(live);
-        match self.cluster.apply(&SECRET, &old, None, &options).await {
+        match self.cluster.apply(&as_before(live), WriteOptions::forced(CLI_FIELD_MANAGER)).await {
             Ok(_) => Err(error.hint(format!("{} is there again as it was", reference(self.secret)))),
             Err(again) => Err(error
                 .cause(format!("the old Secret, which is deleted, cannot be put back: {}", again.reason))
@@ -236,9 +227,7 @@ fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
 async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> {
     let look = async {
         loop {
-            let found: Option<Value> =
-                cluster.find(&SECRET, Some(&secret.namespace), &secret.name).await.map_err(|e| cli_error(&e))?;
-            if found.is_none() {
+            if cluster.read(&id_of(secret)).await.map_err(|e| cli_error(&e))?.is_none() {
                 return Ok(());
             }
             tokio::time::sleep(GONE_INTERVAL).await;
@@ -251,7 +240,11 @@ async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> 
 }
 
 fn reference(secret: &SecretObject) -> String {
-    ObjectId::new("", "Secret", Some(&secret.namespace), &secret.name).lower_case()
+    id_of(secret).lower_case()
+}
+
+fn id_of(secret: &SecretObject) -> ObjectId {
+    ObjectId::new("", "Secret", Some(&secret.namespace), &secret.name).at("v1")
 }
 
 #[cfg(test)]

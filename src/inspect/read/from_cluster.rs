@@ -111,28 +111,35 @@ pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
     }
 }
 
+/// Asks at the newest version first; a kind that is served at none of them is missing.
+async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
+    resource: &ResourceType,
+    ask: impl Fn(ResourceType) -> F,
+) -> Result<T, ClusterError> {
+    let mut versions = versions(resource);
+    let last = versions.pop();
+    let mut missing = None;
+    for version in versions {
+        match ask(version).await {
+            Err(error) if error.is_api_missing() => missing = missing.or(Some(error)),
+            answer => return answer,
+        }
+    }
+    let answer = ask(last.unwrap_or_else(|| resource.clone())).await;
+    answer.map_err(|error| missing.filter(|_| error.is_api_missing()).unwrap_or(error))
+}
+
 async fn list(
     cluster: &Cluster,
     resource: &ResourceType,
     namespace: Option<&str>,
     selector: Option<&str>,
 ) -> Result<Vec<Value>, ClusterError> {
-    let options = ListOptions { label_selector: selector.map(Into::into), ..ListOptions::default() };
-    let mut missing = None;
-    for version in versions(resource) {
-        match cluster.list(&version, namespace, &options).await {
-            Ok(mut objects) => {
-                objects.iter_mut().for_each(snapshot::trim);
-                return Ok(objects);
-            }
-            Err(error) if error.is_api_missing() => missing = missing.or(Some(error)),
-            Err(error) => return Err(error),
-        }
-    }
-    match missing {
-        Some(error) => Err(error),
-        None => Ok(vec![]),
-    }
+    let options = &ListOptions { label_selector: selector.map(Into::into), ..ListOptions::default() };
+    let mut list =
+        at_versions(resource, |version| async move { cluster.list(&version, namespace, options).await }).await?;
+    list.items.iter_mut().for_each(snapshot::trim);
+    Ok(list.items)
 }
 
 async fn get(
@@ -141,34 +148,21 @@ async fn get(
     namespace: Option<&str>,
     name: &str,
 ) -> Result<Answer, ClusterError> {
-    if *resource == SECRET {
+    let found = match *resource == SECRET {
         // Whether it exists, without fetching what it holds.
-        let found = cluster.find_metadata(resource, namespace, name).await?;
-        return Ok(Answer::Objects(found.into_iter().collect()));
-    }
-    let mut missing = None;
-    for version in versions(resource) {
-        match cluster.find(&version, namespace, name).await {
-            Ok(found) => {
-                return Ok(Answer::Objects(
-                    found
-                        .into_iter()
-                        .map(|mut object| {
-                            snapshot::trim(&mut object);
-                            object
-                        })
-                        .collect(),
-                ));
-            }
-            Err(error) if error.is_api_missing() => missing = missing.or(Some(error)),
-            Err(error) => return Err(error),
+        true => cluster.get_metadata(resource, namespace, name).await,
+        false => at_versions(resource, |version| async move { cluster.get(&version, namespace, name).await }).await,
+    };
+    match found {
+        Ok(mut object) => {
+            snapshot::trim(&mut object);
+            Ok(Answer::Objects(vec![object]))
         }
-    }
-    match missing {
-        Some(error) => Err(error),
-        None => Ok(Answer::Objects(vec![])),
+        Err(error) if error.is_not_found() => Ok(Answer::Objects(vec![])),
+        Err(error) => Err(error),
     }
 }
+
 #[cfg(test)]
 mod tests {
     use http::{Request, Response};

@@ -159,7 +159,7 @@ async fn list<T: Listable>(
                 Ok(Ended::Read | Ended::Unwanted) => return Ok(Listed::All),
                 Ok(Ended::Cut(error)) => *error,
                 // The snapshot behind the pages is kept for five minutes only.
-                Err(error) if place.token.is_some() && matches!(error.reason, Reason::Server { code: 410, .. }) => {
+                Err(error) if place.token.is_some() && error.is_expired() => {
                     place.token = None;
                     error
                 }

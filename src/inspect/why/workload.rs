@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message};
 use crate::api::kinds::{PVC, REPLICA_SET, SECRET};
-use crate::inspect::operator::desired_replicas;
+use crate::api::operator::desired_replicas;
 use crate::inspect::{components, events};
 use crate::k8s::ObjectId;
 use crate::k8s::fields;

@@ -1,6 +1,6 @@
 //! Work under the operator's lease.
 
-use crate::api::lease::TERMINAL_IDENTITY_PREFIX;
+use crate::api::lease::Holder;
 use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
 use crate::reconcile::interrupt::{Hear, Interrupt, Interrupts, interrupted};
@@ -22,7 +22,7 @@ pub(in crate::reconcile) async fn under_lease<T>(
     let Some(lease) = &options.lease else { return work.await };
     let held = take_lease(cluster, namespace, lease, &options.interrupts, progress).await?;
     let result = tokio::select! {
-        result = work => result,
+        result = Box::pin(work) => result,
         () = held.lost() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
     };
     held.release().await;
@@ -47,7 +47,7 @@ async fn take_lease(
         }
     };
     held.map_err(|source| match source {
-        LeaseError::Held { holder, .. } if !holder.starts_with(TERMINAL_IDENTITY_PREFIX) => {
+        LeaseError::Held { holder: Holder::Operator(holder), .. } => {
             ReconcileError::OperatorAlive { operator: format!("{holder} holds lease/{namespace}/flux-operator") }
         }
         source => ReconcileError::Lease { namespace: namespace.to_owned(), source },

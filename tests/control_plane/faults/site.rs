@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::INSTANCE_NAME;
-use flux_operator::cluster::requests::{Propagation, Selector};
 use flux_operator::cluster::watch::{Change, Follower};
-use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
+use flux_operator::cluster::{
+    Cluster, ConnectOptions, KubeconfigSource, ListOptions, Propagation, WriteOptions, connect,
+};
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
@@ -100,7 +101,7 @@ impl Site {
     pub async fn apply(&self, cluster: &Cluster, spec: &Value) -> Result<(), String> {
         reconcile::prepare(cluster, NAMESPACE, &Silent).await.map_err(|error| format!("prepare: {error:?}"))?;
         let stored = cluster
-            .apply_forced(&instance(spec), "author", false)
+            .apply(&instance(spec), WriteOptions::forced("author"))
             .await
             .map_err(|error| format!("apply: {error:?}"))?;
         FluxInstance::from_object(stored).map_err(|error| error.to_string())?;
@@ -174,7 +175,7 @@ impl Site {
         let resource = self.direct.resource(&id(api_version, kind, "", "")).await.expect("a known kind");
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let list =
-            self.direct.list_all(&resource, namespace, &Selector::default()).await.expect("the harness may list");
+            self.direct.list_all(&resource, namespace, &ListOptions::default()).await.expect("the harness may list");
         list.map(|list| list.items).unwrap_or_default()
     }
 
@@ -334,7 +335,7 @@ fn comparable_instance(instance: &Value) -> Value {
 pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>) {
     let resource = cluster.resource(&id("apps/v1", "Deployment", "", "")).await.expect("a known kind");
     loop {
-        let mut deployments = Follower::new(&cluster, resource.clone(), None, Selector::default(), None);
+        let mut deployments = Follower::new(&cluster, resource.clone(), None, ListOptions::default(), None);
         let mut paused = *held.borrow_and_update();
         loop {
             let objects = tokio::select! {

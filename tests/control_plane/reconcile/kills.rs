@@ -6,8 +6,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use flux_operator::api::well_known::{INSTANCE_NAME, OWNER_NAME_LABEL};
+use flux_operator::cluster::ListOptions;
 use flux_operator::cluster::lease::LeaseOptions;
-use flux_operator::cluster::requests::Selector;
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
@@ -47,7 +47,7 @@ async fn owned(world: &World) -> BTreeSet<String> {
     let mut owned = BTreeSet::new();
     for (api_version, kind) in kinds {
         let resource = world.cluster.resource(&id(api_version, kind, "", "")).await.unwrap();
-        let ours = Selector::labelled(format!("{OWNER_NAME_LABEL}={INSTANCE_NAME}"));
+        let ours = ListOptions::labelled(format!("{OWNER_NAME_LABEL}={INSTANCE_NAME}"));
         let list = world.cluster.list_all(&resource, None, &ours).await.unwrap().unwrap();
         // What is being deleted is no longer counted.
         let there = list.items.iter().filter(|item| item["metadata"].get("deletionTimestamp").is_none());

@@ -1,6 +1,7 @@
 //! The short cut against the API server: what it calls unchanged, a dry run must call unchanged.
 
 use flux_operator::api::takeover;
+use flux_operator::cluster::WriteOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::{no_change_proof, plan};
 use serde_json::{Value, json};
@@ -138,7 +139,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
                 if dice.roll(2) == 0 && live["kind"] == "Deployment" {
                     object["spec"] = json!({"template": {"spec": {"containers": [{"name": "manager", "env": [{"name": "A", "value": "1"}]}]}}});
                 }
-                world.cluster.apply_forced(&object, manager, false).await
+                world.cluster.apply(&object, WriteOptions::forced(manager)).await
             }
             _ => world.cluster.json_patch(&id, &json!([{"op": "replace", "path": path, "value": other(value, &mut dice)}, version]), manager).await,
         };
@@ -150,7 +151,7 @@ async fn the_short_cut_never_hides_a_change_that_a_dry_run_would_make(cluster: T
         let live = world.cluster.read(&id).await.unwrap().unwrap();
         let holds = no_change_proof::holds(desired, &live, &[]);
         let cleans = takeover::takeover_patch(&live, &[]).is_some();
-        let drift = match world.cluster.apply_forced(desired, "flux-operator", true).await {
+        let drift = match world.cluster.apply(desired, WriteOptions::forced("flux-operator").dry_run()).await {
             Ok(result) => plan::changes(&live, &result),
             // A dry run that is refused is a difference, too.
             Err(_) => {
@@ -466,7 +467,7 @@ async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_ru
         let manifest = &manifests[round % manifests.len()];
         let first: Vec<bool> = manifest.edits.iter().map(|_| dice.roll(5) == 0).collect();
         // Many combinations are refused; that is the API server's affair.
-        let Ok(live) = world.cluster.apply_forced(&manifest.with(&first), "flux-operator", false).await else {
+        let Ok(live) = world.cluster.apply(&manifest.with(&first), WriteOptions::forced("flux-operator")).await else {
             continue;
         };
         for _ in 0..40 {
@@ -481,7 +482,7 @@ async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_ru
                 continue;
             }
             proved += 1;
-            let changed = match world.cluster.apply_forced(&desired, "flux-operator", true).await {
+            let changed = match world.cluster.apply(&desired, WriteOptions::forced("flux-operator").dry_run()).await {
                 Ok(result) => format!("{:?}", plan::changes(&live, &result)),
                 Err(error) => error.to_string(),
             };

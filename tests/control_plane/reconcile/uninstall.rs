@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use flux_operator::build::{BuildOptions, build};
+use flux_operator::cluster::Propagation;
 use flux_operator::cluster::lease::LeaseOptions;
-use flux_operator::cluster::requests::Propagation;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::apply::RunContext;
 use flux_operator::reconcile::health::{self, Goal, Waited};

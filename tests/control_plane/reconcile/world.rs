@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{INSTANCE_NAME, RECONCILER_FIELD_MANAGER};
-use flux_operator::cluster::requests::Selector;
-use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, connect};
+use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::{Silent, Update};
@@ -60,7 +59,7 @@ impl World {
         reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
         let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
             "metadata": {"name": INSTANCE_NAME, "namespace": NAMESPACE}, "spec": spec});
-        self.cluster.apply_forced(&object, "test-author", false).await.unwrap();
+        self.cluster.apply(&object, WriteOptions::forced("test-author")).await.unwrap();
         self.read_instance().await
     }
 
@@ -113,7 +112,7 @@ impl World {
 
     /// Applies any object as another manager.
     pub async fn apply_as(&self, manager: &str, object: Value) -> Value {
-        self.cluster.apply_forced(&object, manager, false).await.unwrap()
+        self.cluster.apply(&object, WriteOptions::forced(manager)).await.unwrap()
     }
 
     pub async fn patch_as(&self, manager: &str, id: &ObjectId, patch: Value) -> Value {
@@ -122,7 +121,7 @@ impl World {
 
     pub async fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Vec<Value> {
         let resource = self.cluster.resource(&id(api_version, kind, "", "")).await.unwrap();
-        let list = self.cluster.list_all(&resource, namespace, &Selector::default()).await.unwrap();
+        let list = self.cluster.list_all(&resource, namespace, &ListOptions::default()).await.unwrap();
         list.map(|list| list.items).unwrap_or_default()
     }
 

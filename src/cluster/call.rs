@@ -1,0 +1,106 @@
+//! One request to the API server, as values, and its answer.
+
+use http::{Method, header};
+use kube::client::Body;
+use kube::core::Status;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::Cluster;
+use super::retry::Repeat;
+use crate::k8s::ResourceType;
+
+/// What a query value is written with.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// What a part of a path is written with: names of roles hold colons.
+const SEGMENT: &AsciiSet = &QUERY.remove(b':').remove(b'@');
+
+/// Percent-encodes a query value.
+pub(super) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, QUERY).to_string()
+}
+
+/// The path of one object.
+pub(super) fn object_path(resource: &ResourceType, namespace: Option<&str>, name: &str) -> kube::Result<String> {
+    if name.is_empty() {
+        // Its path would be that of all objects.
+        let problem = kube::core::request::Error::Validation("a name is required".to_owned());
+        return Err(kube::Error::BuildRequest(problem));
+    }
+    Ok(format!("{}/{}", resource.path(namespace, None), utf8_percent_encode(name, SEGMENT)))
+}
+
+/// One request, as values.
+pub(super) struct Call<'a> {
+    pub method: Method,
+    /// With its query.
+    pub path: String,
+    pub accept: Option<&'static str>,
+    pub body: Option<(&'static str, &'a Value)>,
+    pub repeat: Repeat,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn get(path: String) -> Self {
+        Call { method: Method::GET, path, accept: None, body: None, repeat: Repeat::default() }
+    }
+
+    pub(super) fn with_body(method: Method, path: String, content_type: &'static str, body: &'a Value) -> Self {
+        Call { method, path, accept: None, body: Some((content_type, body)), repeat: Repeat::default() }
+    }
+
+    pub(super) fn request(&self) -> kube::Result<http::Request<Vec<u8>>> {
+        let mut request = http::Request::builder().method(self.method.clone()).uri(&self.path).extension(self.repeat);
+        if let Some(accept) = self.accept {
+            request = request.header(header::ACCEPT, accept);
+        }
+        if let Some((content_type, _)) = self.body {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        let body = self.body.map_or_else(Vec::new, |(_, body)| body.to_string().into_bytes());
+        request.body(body).map_err(kube::Error::HttpError)
+    }
+}
+
+impl Cluster {
+    /// Sends a request and returns the text of its answer.
+    ///
+    /// kube's own way logs an answer it cannot parse, with whatever secret is in it.
+    pub(super) async fn answer_text(&self, call: Call<'_>) -> kube::Result<Vec<u8>> {
+        self.exchange(call.request()?).await
+    }
+
+    /// Sends a request and reads its answer.
+    pub(super) async fn answer(&self, call: Call<'_>) -> kube::Result<Value> {
+        serde_json::from_slice(&self.answer_text(call).await?).map_err(kube::Error::SerdeError)
+    }
+
+    pub(super) async fn exchange(&self, request: http::Request<Vec<u8>>) -> kube::Result<Vec<u8>> {
+        // On the heap, here and where requests are nested: a run is deep enough to fill the stack of a thread otherwise.
+        let response = Box::pin(self.client.send(request.map(Body::from))).await?;
+        let code = response.status();
+        let body = response.into_body().collect_bytes().await?;
+        if code.is_client_error() || code.is_server_error() {
+            let status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
+                // Not the API server's words: a gateway's page.
+                Status::failure(String::from_utf8_lossy(&body).trim(), "Failed to parse error data")
+            });
+            return Err(kube::Error::Api(status.with_code(code.as_u16()).boxed()));
+        }
+        Ok(body.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::kinds::SECRET;
+
+    #[test]
+    fn a_name_stays_one_part_of_the_path() {
+        let path = |name: &str| object_path(&SECRET, Some("n"), name).unwrap_or_default();
+        assert_eq!(path("system:a.b"), "/api/v1/namespaces/n/secrets/system:a.b");
+        assert_eq!(path("a?b/../c"), "/api/v1/namespaces/n/secrets/a%3Fb%2F..%2Fc");
+        assert!(object_path(&SECRET, Some("n"), "").is_err(), "the collection is no object");
+    }
+}
