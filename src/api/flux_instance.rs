@@ -359,7 +359,7 @@ pub struct Inventory {
     pub entries: Vec<InventoryEntry>,
 }
 
-/// One applied object; [`super::inventory`] has the encoding.
+/// One applied object, in the encoding of the inventories of Flux: `NAMESPACE_NAME_GROUP_KIND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "One applied object.")]
 pub struct InventoryEntry {
