@@ -11,7 +11,7 @@ use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::watch::Changes;
 use crate::render::next_step::command;
 use crate::render::screen::Screen;
-use crate::render::table::terminal_width;
+use crate::render::table::{short_revision, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -120,7 +120,8 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
         screen.marked("Controllers", Some(controller.message.is_none()), &says);
     }
     for row in &view.sync {
-        let revision = row.revision.as_ref().map(|revision| format!("  {revision}")).unwrap_or_default();
+        let revision =
+            row.revision.as_deref().map(|revision| format!("  {}", short_revision(revision))).unwrap_or_default();
         let message = if row.ready == "True" { String::new() } else { format!("  {}", row.message) };
         screen.marked("Sync", Some(row.ready == "True"), &format!("{}/{}{revision}{message}", row.kind, row.name));
     }

@@ -31,13 +31,22 @@ pub struct WaitArgs {
     pub wait: bool,
 }
 
-/// Which objects: `KIND/NAME` as often as wanted, or one kind and its names.
-#[derive(clap::Args, Clone, Debug)]
+/// Which objects: `KIND/NAME` as often as wanted, one kind and its names, or all objects of kinds.
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct ResourceArgs {
     /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
     /// short name
     #[arg(required = true, value_name = "KIND/NAME", add = crate::common::complete::resources())]
     pub resources: Vec<String>,
+    /// Every object of the kinds: KIND or KIND,KIND
+    #[arg(long)]
+    pub all: bool,
+    /// Objects of the kinds with these labels, as in kubectl
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    pub selector: Option<String>,
+    /// Objects of all namespaces; with --all or --selector
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
 }
 
 /// One object a person named.
@@ -47,19 +56,67 @@ pub struct Named {
     pub name: String,
 }
 
+/// What a person asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Objects(Vec<Named>),
+    /// Whatever there is.
+    Kinds {
+        kinds: Vec<&'static FluxKind>,
+        selector: Option<String>,
+        all_namespaces: bool,
+    },
+}
+
+impl Wanted {
+    pub fn kinds(&self) -> Vec<&'static FluxKind> {
+        match self {
+            Wanted::Objects(named) => named.iter().map(|one| one.kind).collect(),
+            Wanted::Kinds { kinds, .. } => kinds.clone(),
+        }
+    }
+}
+
 impl ResourceArgs {
     /// Resolves every word, before anything is sent.
     ///
     /// # Errors
-    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind.
-    pub fn resolve(&self) -> Result<Vec<Named>, CliError> {
+    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside `--all`.
+    pub fn resolve(&self) -> Result<Wanted, CliError> {
+        if !self.all && self.selector.is_none() {
+            if self.all_namespaces {
+                return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
+            }
+            return self.named().map(Wanted::Objects);
+        }
+        let words = self.resources.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
+        let mut kinds: Vec<&'static FluxKind> = vec![];
+        for word in words {
+            if word.contains('/') {
+                return Err(CliError::usage(format!(
+                    "`{word}` names one object, and --all or --selector asks for many"
+                ))
+                .hint("write kinds only: KIND or KIND,KIND"));
+            }
+            let kind = kind(word)?;
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if let Some(selector) = &self.selector {
+            crate::common::list::selector(Some(selector))?;
+        }
+        Ok(Wanted::Kinds { kinds, selector: self.selector.clone(), all_namespaces: self.all_namespaces })
+    }
+
+    fn named(&self) -> Result<Vec<Named>, CliError> {
         let mut all: Vec<Named> = vec![];
         let words = match self.resources.split_first() {
             Some((first, names)) if !first.contains('/') => {
                 let kind = kind(first)?;
                 if names.is_empty() {
                     return Err(CliError::usage(format!("no name is given for the kind {}", kind.kind))
-                        .hint(format!("write {}/NAME", kind.plural)));
+                        .hint(format!("write {}/NAME, or add --all", kind.plural)));
                 }
                 if let Some(mixed) = names.iter().find(|n| n.contains('/')) {
                     return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
@@ -179,8 +236,10 @@ mod tests {
     use super::*;
 
     fn resolve(words: &[&str]) -> Result<Vec<String>, CliError> {
-        let args = ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect() };
-        Ok(args.resolve()?.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
+        let args =
+            ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect(), ..ResourceArgs::default() };
+        let Wanted::Objects(named) = args.resolve()? else { panic!("objects are named") };
+        Ok(named.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
     }
 
     #[test]
@@ -197,6 +256,24 @@ mod tests {
             let error = resolve(words).unwrap_err();
             assert_eq!(error.exit(), crate::shell::Exit::Usage, "{words:?}");
         }
+    }
+
+    #[test]
+    fn all_objects_of_kinds_are_asked_for_without_names() {
+        let args = |words: &[&str], selector: Option<&str>| ResourceArgs {
+            resources: words.iter().map(|w| (*w).to_owned()).collect(),
+            all: selector.is_none(),
+            selector: selector.map(str::to_owned),
+            all_namespaces: true,
+        };
+        let kinds = |wanted: Wanted| wanted.kinds().iter().map(|kind| kind.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(args(&["ks,hr", "ks"], None).resolve().unwrap()), ["Kustomization", "HelmRelease"]);
+        assert_eq!(kinds(args(&["gitrepo"], Some("team=a")).resolve().unwrap()), ["GitRepository"]);
+        for wrong in [args(&["ks/a"], None), args(&["ks", "a"], None), args(&["ks"], Some("a in b"))] {
+            assert_eq!(wrong.resolve().unwrap_err().exit(), crate::shell::Exit::Usage, "{wrong:?}");
+        }
+        let lonely = ResourceArgs { all: false, ..args(&["ks/a"], None) };
+        assert_eq!(lonely.resolve().unwrap_err().exit(), crate::shell::Exit::Usage);
     }
 
     #[test]

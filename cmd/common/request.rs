@@ -6,7 +6,8 @@ use flux_operator::api::well_known;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::{reconcile_patch, resume_patch, suspend_patch, token};
-use futures::future::join_all;
+use futures::StreamExt;
+use futures::stream;
 use serde_json::{Value, json};
 
 use super::args::DryRun;
@@ -57,7 +58,11 @@ impl Target {
 /// What is asked of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    Reconcile { force: bool },
+    /// `reset` also forgets the failures of a Helm release.
+    Reconcile {
+        force: bool,
+        reset: bool,
+    },
     Suspend,
     Resume,
 }
@@ -65,7 +70,7 @@ pub enum RequestKind {
 impl RequestKind {
     fn patch(self, suspension: Suspension, token: &str) -> Value {
         match self {
-            RequestKind::Reconcile { force } => reconcile_patch(token, force),
+            RequestKind::Reconcile { force, reset } => reconcile_patch(token, force, reset),
             RequestKind::Suspend => suspend_patch(suspension),
             RequestKind::Resume => resume_patch(suspension, token),
         }
@@ -90,13 +95,16 @@ impl RequestKind {
 
     fn done(self) -> &'static str {
         match self {
-            RequestKind::Reconcile { force: false } => "► reconciliation requested for",
-            RequestKind::Reconcile { force: true } => "► forced reconciliation requested for",
+            RequestKind::Reconcile { force: false, .. } => "► reconciliation requested for",
+            RequestKind::Reconcile { force: true, .. } => "► forced reconciliation requested for",
             RequestKind::Suspend => "✔ reconciliation suspended for",
             RequestKind::Resume => "✔ reconciliation resumed for",
         }
     }
 }
+
+/// More patches than this are not under way at the same time.
+const CONCURRENT: usize = 16;
 
 /// An object whose patch was accepted.
 pub struct Sent {
@@ -106,7 +114,7 @@ pub struct Sent {
     pub object: Value,
 }
 
-/// Sends the patch to every target at once; with a dry run nothing is changed, and nothing is returned.
+/// Sends the patch to every target, a few at a time; with a dry run nothing is changed, and nothing is returned.
 ///
 /// What fails for one object is returned beside what succeeded for the others.
 pub async fn send(
@@ -131,14 +139,14 @@ pub async fn send(
     if !server_dry_run {
         session.shell.interruption().writes();
     }
-    let results = join_all(targets.iter().map(async |target| {
+    let requests = targets.iter().map(async |target| {
         let patch = act.patch(target.kind.suspension, &token);
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
         Ok(Sent { target: target.clone(), token: token.clone(), object })
-    }))
-    .await;
+    });
+    let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;
     let (mut sent, mut failed) = (vec![], vec![]);
     for result in results {
         match result {

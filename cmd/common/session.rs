@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Target;
-use super::args::Named;
+use super::args::{Named, Wanted};
 use crate::common::connect::{cli_error, connect};
 use crate::shell::{CliError, Exit, Shell, suggest};
 
@@ -97,9 +97,42 @@ impl<'a> Session<'a> {
         Target { kind, namespace: self.namespace(kind), name: name.to_owned() }
     }
 
-    pub fn targets(&self, named: Vec<Named>) -> Vec<Target> {
-        let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(n.kind), name: n.name };
-        named.into_iter().map(target).collect()
+    /// The objects a person asked for; of those that are asked for by kind, `keeps` says which.
+    ///
+    /// # Errors
+    /// Not found, when there is none; those of the lists.
+    pub async fn targets(
+        &self,
+        wanted: Wanted,
+        keeps: impl Fn(&Target, &Value) -> bool,
+    ) -> Result<Vec<Target>, CliError> {
+        let (kinds, selector, all_namespaces) = match wanted {
+            Wanted::Objects(named) => {
+                let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(n.kind), name: n.name };
+                return Ok(named.into_iter().map(target).collect());
+            }
+            Wanted::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
+        };
+        let mut targets = vec![];
+        for kind in &kinds {
+            let namespace = (!all_namespaces).then(|| self.namespace(kind));
+            for object in self.list(kind, namespace.as_deref(), selector.as_deref()).await? {
+                let ObjectId { namespace, name, .. } = ObjectId::of(&object);
+                let target = Target { kind, namespace, name };
+                if keeps(&target, &object) {
+                    targets.push(target);
+                }
+            }
+        }
+        if targets.is_empty() {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
+            let place = if all_namespaces { "any namespace" } else { "this namespace" };
+            return Err(CliError::new(
+                Exit::NotFound,
+                format!("there are no {} to work on in {place}", names.join(", ")),
+            ));
+        }
+        Ok(targets)
     }
 
     /// `fluxinstance/flux-system/flux (context dev)`.

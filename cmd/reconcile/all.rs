@@ -69,7 +69,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let (count, mut failed) = (targets.len(), vec![]);
-        let act = RequestKind::Reconcile { force: args.force };
+        let act = RequestKind::Reconcile { force: args.force, reset: false };
         for (round, some) in targets.chunks(CONCURRENT).enumerate() {
             if args.dry_run.dry_run.is_none() {
                 let answered = round * CONCURRENT;

@@ -60,7 +60,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }
-        let act = RequestKind::Reconcile { force: args.force };
+        let act = RequestKind::Reconcile { force: args.force, reset: false };
         let wait = args.wait.wait;
         let targets = [target];
         let follow = request_and_follow(&session, &targets, act, args.dry_run.dry_run, wait, args.progress.progress);
@@ -88,7 +88,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     let mut options = run_in_process::options(&args.in_process, &args.distribution);
     options.wait = args.wait.wait;
     // The request is written also when we answer it: the status then says which request it is about.
-    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force));
+    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force, false));
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
     };

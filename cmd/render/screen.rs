@@ -1,6 +1,6 @@
 //! One screen of labelled lines: a label once, marks before what is well or not, nothing wider than the terminal.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{AnsiColor, Reset};
 
 use super::table::{clean, cut};
 
@@ -50,7 +50,7 @@ impl Screen {
         let left = self.width.map(|width| width.saturating_sub(LABEL + mark.chars().count()));
         let says = left.map_or_else(|| says.clone(), |left| cut(&says, left));
         let mark = match color.filter(|_| self.color) {
-            Some(color) => format!("{}{mark}{}", color.on_default(), Style::new().render_reset()),
+            Some(color) => format!("{}{mark}{}", color.on_default(), Reset),
             None => mark.to_owned(),
         };
         self.text.push_str(format!("{label}{mark}{says}").trim_end());
@@ -63,5 +63,22 @@ impl Screen {
         let padded = format!("{shown:LABEL$}");
         self.label = label.to_owned();
         padded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_coloured_a_label_said_once_and_a_command_never_cut() {
+        let mut screen = Screen::new(Some(24), true);
+        screen.marked("Sync", Some(true), "a line that is too long");
+        screen.marked("Sync", None, "b\u{1b}[31m");
+        screen.command("Next", "flux-operator why instance flux");
+        let lines: Vec<String> = screen.text().lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], "Sync         \u{1b}[32m✔ \u{1b}[0ma line t…");
+        assert_eq!(lines[1], "             • b[31m");
+        assert_eq!(lines[2], "Next         flux-operator why instance flux");
     }
 }

@@ -26,13 +26,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let named = args.resources.resolve()?;
-    for one in &named {
-        must_suspend(one.kind, "resume")?;
+    let wanted = args.resources.resolve()?;
+    for kind in wanted.kinds() {
+        must_suspend(kind, "resume")?;
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(named);
+        let targets = session.targets(wanted, |_, _| true).await?;
         request_and_follow(
             &session,
             &targets,

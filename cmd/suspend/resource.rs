@@ -19,13 +19,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let named = args.resources.resolve()?;
-    for one in &named {
-        must_suspend(one.kind, "suspend")?;
+    let wanted = args.resources.resolve()?;
+    for kind in wanted.kinds() {
+        must_suspend(kind, "suspend")?;
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(named);
+        let targets = session.targets(wanted, |_, _| true).await?;
         let (_, failed) = send(&session, &targets, RequestKind::Suspend, args.dry_run.dry_run).await?;
         all_or_error(&session, failed, targets.len(), "suspended")
     })

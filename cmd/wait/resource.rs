@@ -26,15 +26,15 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let named = args.resources.resolve()?;
+    let wanted = args.resources.resolve()?;
     if args.until.until != For::Delete {
-        for one in &named {
-            must_report(one.kind, "wait for")?;
+        for kind in wanted.kinds() {
+            must_report(kind, "wait for")?;
         }
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(named);
+        let targets = session.targets(wanted, |_, _| true).await?;
         super::follow(&session, targets, &args.until, args.progress.progress).await
     })
 }

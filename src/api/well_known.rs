@@ -43,6 +43,9 @@ pub const ENABLED: &str = "enabled";
 /// Request tokens, shared with Flux's own kinds.
 pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
 pub const FORCE_AT_ANNOTATION: &str = "reconcile.fluxcd.io/forceAt";
+/// Forgets the failures of a HelmRelease when it equals [`REQUESTED_AT_ANNOTATION`]
+/// (<https://fluxcd.io/flux/components/helm/helmreleases/#resetting-remediation-retries>).
+pub const RESET_AT_ANNOTATION: &str = "reconcile.fluxcd.io/resetAt";
 
 /// Keys that keep kustomize-controller away from what the operator applies.
 pub const KUSTOMIZE_SSA_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/ssa";

@@ -4,18 +4,23 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::api::kinds::Suspension;
-use crate::api::well_known::{DISABLED, ENABLED, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION};
+use crate::api::well_known::{DISABLED, ENABLED, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, RESET_AT_ANNOTATION};
 
 /// Returns the value of a request annotation: RFC 3339 in UTC with nanoseconds, new on every call with a later `now`.
 pub fn token(now: Timestamp) -> String {
     format!("{now:.9}")
 }
 
-/// Returns the merge patch that asks for a reconciliation; with `force` also for what the kind does when forced.
+/// Returns the merge patch that asks for a reconciliation; with `force` also for what the kind does when forced, with `reset`
+/// also to forget the failures of a Helm release.
 ///
-/// Both annotations carry the same value: a controller takes a force for granted only when they are equal.
-pub fn reconcile_patch(token: &str, force: bool) -> Value {
-    annotations(request_annotations(token, force))
+/// All annotations carry the same value: a controller takes a force for granted only when they are equal.
+pub fn reconcile_patch(token: &str, force: bool, reset: bool) -> Value {
+    let mut keys = request_annotations(token, force);
+    if reset {
+        keys.insert(RESET_AT_ANNOTATION.into(), token.into());
+    }
+    annotations(keys)
 }
 
 fn request_annotations(token: &str, force: bool) -> Map<String, Value> {
@@ -70,12 +75,12 @@ mod tests {
     #[test]
     fn a_forced_request_is_one_patch_with_the_same_value_twice() {
         assert_eq!(
-            reconcile_patch("t", true),
+            reconcile_patch("t", true, false),
             json!({"metadata": {"annotations": {
                 "reconcile.fluxcd.io/requestedAt": "t", "reconcile.fluxcd.io/forceAt": "t"}}})
         );
         assert_eq!(
-            reconcile_patch("t", false),
+            reconcile_patch("t", false, false),
             json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "t"}}})
         );
     }

@@ -33,6 +33,25 @@ async fn a_push_is_fetched_and_applied_by_two_commands(cluster: TestCluster) {
     let done = format!("kustomization/{namespace}/app: Applied revision: {}\n", world.revision());
     assert_eq!(run_two.stdout, done);
     assert_eq!(applied(&cluster).await.as_deref(), Some("two"));
+
+    // And by one.
+    world.push("three");
+    let both = run(&cluster, "reconcile ks app --with-source").await.exits(0);
+    both.stdout_has(&format!("gitrepository/{namespace}/app: stored artifact"))
+        .stdout_has(&format!("kustomization/{namespace}/app: Applied revision: {}\n", world.revision()));
+    assert_eq!(applied(&cluster).await.as_deref(), Some("three"));
+    run(&cluster, "reconcile gitrepo app --with-source").await.exits(2).stderr_has("has no source");
+    run(&cluster, "reconcile ks app --reset").await.exits(2).stderr_has("--reset is for Helm releases");
+
+    // All of a kind: those that are suspended are left alone, and none is an answer as well.
+    run(&cluster, "suspend ks --all").await.exits(0).stderr_has("reconciliation suspended for");
+    run(&cluster, "reconcile ks,gitrepo --all").await.exits(0).stdout_has("gitrepository/");
+    run(&cluster, "reconcile ks --all").await.exits(3).stderr_has("there are no kustomizations to work on");
+    run(&cluster, "resume ks -l no=such").await.exits(3);
+    run(&cluster, "resume ks --all").await.exits(0).stdout_has("kustomization/");
+    run(&cluster, "wait ks,gitrepo --all").await.exits(0);
+    let exported = run(&cluster, "export ks,gitrepo --all").await.exits(0).stdout;
+    assert_eq!(exported.matches("\nkind: ").count() + usize::from(exported.starts_with("kind: ")), 2, "{exported}");
 }
 
 async fn a_failing_object_says_why_and_ends_with_7(cluster: TestCluster) {
