@@ -1798,7 +1798,12 @@ module completions {
 
   # Reconcile Flux resources now
   export extern "flux-operator reconcile resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --force                   # Also ask for what the kind does only when forced
+    --with-source             # First reconcile the source of each object, and wait for it
+    --reset                   # Forget the failures of a Helm release, so that it is tried again
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
@@ -1959,6 +1964,9 @@ module completions {
 
   # Suspend the reconciliation of Flux resources
   export extern "flux-operator suspend resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2089,6 +2097,9 @@ module completions {
 
   # Resume the reconciliation of Flux resources
   export extern "flux-operator resume resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
@@ -2213,6 +2224,9 @@ module completions {
 
   # Wait until Flux resources are ready
   export extern "flux-operator wait resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
@@ -2503,6 +2517,9 @@ module completions {
 
   # Print Flux resources without what the cluster added
   export extern "flux-operator export resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
