@@ -187,7 +187,7 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
 
     // Without the flag the listener is asked, or the test would prove nothing.
     for file in ["by-tag.yaml", "elsewhere.yaml"] {
-        run(&["build", "instance", "-f", file, "--timeout", "20s"]).await.exits(6);
+        run(&["build", "instance", "-f", file, "--timeout", "20s"]).await.exits(0).stderr_has("cannot be pulled");
         assert!(connections.swap(0, Ordering::SeqCst) > 0, "{file}");
         run(&["build", "instance", "-f", file, "--offline"]).await.exits(1).stderr_has("no connection may be opened");
     }
