@@ -1,10 +1,8 @@
 //! `check`: is the cluster fit for Flux, and is Flux well in it?
 
-use flux_operator::distribution::Distribution;
-use flux_operator::distribution::api_migration::StoredVersions;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
-use crate::common::manifest_files::{self, FileMigration};
+use crate::common::manifest_files;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::registries::SourceArgs;
 use crate::render::next_step::sentence;
@@ -77,11 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// Whether every manifest is written at the API version that the newest Flux stores.
 fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let distribution = Distribution::embedded();
-    let version = manifest_files::flux_version(&distribution, None)?;
-    let versions = StoredVersions::of(&distribution, &version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
-    let migration = FileMigration::new(&version, &manifest_files::look(place, &versions, shell)?);
+    let (_, migration) = manifest_files::migration(place, None, shell)?;
     let (edits, lost) = manifest_files::lines(&migration);
     match structured(&migration, &args.view.output)? {
         Some(text) => shell.print(&text)?,

@@ -21,5 +21,5 @@ pub use follow::{
     Followed, all_or_error, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready, watch,
 };
 pub use inventory::inventory_counts;
-pub use request::{RequestKind, Target, send};
+pub use request::{CONCURRENT, RequestKind, Target, send};
 pub use session::{Session, instance_kind};

@@ -1,9 +1,6 @@
 //! `migrate`: brings what a person keeps in files to the API versions of a Flux version.
 
-use flux_operator::distribution::Distribution;
-use flux_operator::distribution::api_migration::StoredVersions;
-
-use crate::common::manifest_files::{self, FileMigration};
+use crate::common::manifest_files;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -35,12 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let distribution = Distribution::embedded();
-    let version = manifest_files::flux_version(&distribution, args.to.as_deref())?;
-    let versions = StoredVersions::of(&distribution, &version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
-    let looked_at = manifest_files::look(&args.filename, &versions, shell)?;
-    let migration = FileMigration::new(&version, &looked_at);
+    let (looked_at, migration) = manifest_files::migration(&args.filename, args.to.as_deref(), shell)?;
     let (edits, lost) = manifest_files::lines(&migration);
     let piped = looked_at.iter().find(|one| one.path.is_none()).filter(|_| !args.dry_run);
     if !args.dry_run {

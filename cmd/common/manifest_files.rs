@@ -40,7 +40,7 @@ pub struct FileChanges {
 }
 
 /// The newest patch of a minor version (`2.8`), or one version (`2.8.3`); without a word the newest.
-pub fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxVersion, CliError> {
+fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxVersion, CliError> {
     let versions = distribution.versions();
     let wanted = word.map(|word| word.trim_start_matches('v').trim_end_matches(".x"));
     let fits = |version: &&FluxVersion| {
@@ -54,8 +54,19 @@ pub fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<F
     })
 }
 
+/// Looks at manifests with the eyes of a Flux version (see [`flux_version`]): file by file, and what is to be done.
+pub fn migration(place: &str, to: Option<&str>, shell: &Shell) -> Result<(Vec<LookedAt>, FileMigration), CliError> {
+    let distribution = Distribution::embedded();
+    let version = flux_version(&distribution, to)?;
+    let versions = StoredVersions::of(&distribution, &version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+    let looked_at = look(place, &versions, shell)?;
+    let migration = FileMigration::new(&version, &looked_at);
+    Ok((looked_at, migration))
+}
+
 /// Looks at a file, at every manifest of a folder, or at standard input (`-`). What is no YAML is named and left alone.
-pub fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<LookedAt>, CliError> {
+fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<LookedAt>, CliError> {
     let failed = |path: &Path, error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot read {}", path.display())).caused_by(error)
     };
@@ -136,7 +147,7 @@ pub fn lines(migration: &FileMigration) -> (String, Vec<String>) {
 }
 
 impl FileMigration {
-    pub fn new(flux: &FluxVersion, looked_at: &[LookedAt]) -> Self {
+    fn new(flux: &FluxVersion, looked_at: &[LookedAt]) -> Self {
         let changes = |one: &LookedAt| FileChanges {
             path: one.path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string()),
             edits: one.migrated.edits.clone(),

@@ -104,7 +104,7 @@ impl RequestKind {
 }
 
 /// More patches than this are not under way at the same time.
-const CONCURRENT: usize = 16;
+pub const CONCURRENT: usize = 16;
 
 /// An object whose patch was accepted.
 pub struct Sent {

@@ -4,7 +4,7 @@ use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
 use crate::common::args::{DryRunArgs, kind, must_reconcile};
-use crate::common::{RequestKind, Session, Target, all_or_error, send};
+use crate::common::{CONCURRENT, RequestKind, Session, Target, all_or_error, send};
 use crate::shell::output::ReadyStatus;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -37,9 +37,6 @@ pub struct Args {
     #[command(flatten)]
     pub dry_run: DryRunArgs,
 }
-
-/// More patches than this are not under way at the same time.
-const CONCURRENT: usize = 16;
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let kind = kind(&args.kind)?;

@@ -2,6 +2,7 @@
 
 use flux_operator::api::kinds;
 use flux_operator::inspect::trace::source_of;
+use futures::future::try_join_all;
 
 use crate::common::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
 use crate::common::{RequestKind, Session, Target, request_and_follow};
@@ -72,8 +73,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// The sources of objects, each once.
 async fn sources(session: &Session<'_>, targets: &[Target]) -> Result<Vec<Target>, CliError> {
     let mut sources: Vec<Target> = vec![];
-    for target in targets {
-        let object = session.get(target).await?;
+    let objects = try_join_all(targets.iter().map(|target| session.get(target))).await?;
+    for (target, object) in targets.iter().zip(objects) {
         let Some((kind, source)) = source_of(&object).and_then(|id| Some((kinds::find(&id.kind)?, id))) else {
             return Err(CliError::usage(format!(
                 "{} has no source that could be reconciled first",
