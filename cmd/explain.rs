@@ -82,8 +82,8 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
 }
 
 fn definition(kind: &FluxKind) -> Result<Value, CliError> {
-    if kind.kind == "FluxInstance" {
-        return Ok(crd::flux_instance());
+    if let Some(own) = crd::all().into_iter().find(|own| own["spec"]["names"]["kind"] == kind.kind) {
+        return Ok(own);
     }
     let missing = || CliError::failed(format!("this program has no schema of {}", kind.kind));
     let found = flux_definition(kind).map_err(|e| missing().caused_by(&e))?;

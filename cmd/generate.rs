@@ -37,10 +37,14 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
             write_all(directory, scripts, shell)
         }
         Command::Crds { directory } => {
-            let text = yaml::to_string(&crd::flux_instance())
-                .map_err(|e| CliError::failed("cannot write the FluxInstance definition").caused_by(&e))?;
             let head = "# Generated from the types by `flux-operator generate crds`; do not edit.\n";
-            write_all(directory, vec![("fluxinstances.yaml".into(), format!("{head}{text}").into_bytes())], shell)
+            let files = crd::all().into_iter().map(|definition| {
+                let name = definition["spec"]["names"]["plural"].as_str().unwrap_or_default().to_owned();
+                let text = yaml::to_string(&definition)
+                    .map_err(|e| CliError::failed(format!("cannot write the definition of {name}")).caused_by(&e))?;
+                Ok((format!("{name}.yaml"), format!("{head}{text}").into_bytes()))
+            });
+            write_all(directory, files.collect::<Result<_, CliError>>()?, shell)
         }
     }
 }

@@ -20,7 +20,11 @@ use crate::support::{ClusterTest, Options, TestCluster, eventually};
 const SOON: Duration = Duration::from_secs(20);
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![the_api_server_the_rules_and_the_build_agree, the_name_of_a_sync_cannot_be_changed]
+    cluster_tests![
+        the_api_server_the_rules_and_the_build_agree,
+        the_name_of_a_sync_cannot_be_changed,
+        the_definitions_of_all_four_kinds_keep_what_other_programs_write
+    ]
 }
 
 /// Installs the definition and waits until objects of the kind can be made.
@@ -91,4 +95,61 @@ async fn the_name_of_a_sync_cannot_be_changed(cluster: TestCluster) {
     let error = instances.patch("flux", &PatchParams::default(), &change("two")).await.expect_err("refused");
     assert!(error.to_string().contains("immutable"), "{error}");
     instances.patch("flux", &PatchParams::default(), &change("one")).await.expect("the rest can be changed");
+}
+
+/// The sample is what the reference operator was seen to write.
+async fn the_definitions_of_all_four_kinds_keep_what_other_programs_write(cluster: TestCluster) {
+    let own = cluster.fresh(Options::api_server_only()).await;
+    let definitions = Api::<CustomResourceDefinition>::all(own.client().clone());
+    for definition in crd::all() {
+        let definition = serde_json::from_value(definition).expect("a definition");
+        definitions.create(&PostParams::default(), &definition).await.expect("the definition is valid");
+    }
+    let report = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxReport", "metadata": {"name": "flux"}, "spec": {
+        "cluster": {"nodes": 1, "platform": "linux/amd64", "serverVersion": "v1.36.3"},
+        "components": [{"image": "ghcr.io/fluxcd/helm-controller:v1.6.3@sha256:16ad", "name": "helm-controller", "ready": true,
+            "status": "Current Deployment is available. Replicas: 1"}],
+        "distribution": {"entitlement": "Issued by controlplane", "managedBy": "flux-operator", "status": "Installed", "version": "v2.9.4"},
+        "operator": {"apiVersion": "fluxcd.controlplane.io/v1", "platform": "linux/amd64", "version": "0.58.1"},
+        "reconcilers": [
+            {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+                "stats": {"failing": 1, "running": 4, "suspended": 0, "totalSize": "4.2 MiB"}},
+            {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "OCIRepository", "stats": {"failing": 0, "running": 1, "suspended": 1}}],
+        "sync": {"id": "kustomization/flux-system", "path": "clusters/a", "ready": true, "source": "https://example.com/fleet.git",
+            "status": "Applied revision: main@sha1:abc"}}});
+    let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "apps"},
+        "spec": {"inputs": [{"tenant": "a", "n": 1}], "resourcesTemplate": "---"}, "status": {"inventory": {"entries": []}}});
+    let provider = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider", "metadata": {"name": "prs"},
+        "spec": {"type": "GitHubPullRequest", "filter": {"limit": 10}}});
+    for object in [&report, &set, &provider] {
+        let kind = object["kind"].as_str().expect("a kind");
+        let version = kube::api::GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", kind);
+        let plural = format!("{}s", kind.to_lowercase());
+        let objects: Api<DynamicObject> = Api::namespaced_with(
+            own.client().clone(),
+            "default",
+            &ApiResource::from_gvk_with_plural(&version, &plural),
+        );
+        eventually("the kind to be served", SOON, || async { objects.list(&Default::default()).await.ok() })
+            .await
+            .expect("served");
+        let stored = create(&objects, object).await.expect("accepted");
+        assert_eq!(stored.data["spec"], object["spec"], "nothing is pruned");
+        if kind != "FluxReport" {
+            continue;
+        }
+        let read: flux_operator::api::FluxReport =
+            serde_json::from_value(serde_json::to_value(&stored).expect("JSON")).expect("a report");
+        assert_eq!(serde_json::to_value(&read.spec).expect("JSON"), object["spec"]);
+        let mut other = object.clone();
+        other["metadata"]["name"] = json!("other");
+        let error = create(&objects, &other).await.expect_err("refused");
+        assert!(error.contains("the only accepted name for a FluxReport is 'flux'"), "{error}");
+        let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded",
+            "message": "Reporting finished in 38ms", "lastTransitionTime": "2026-11-22T00:00:00Z", "observedGeneration": 37}],
+            "lastHandledReconcileAt": "now"}});
+        let patched =
+            objects.patch_status("flux", &PatchParams::default(), &Patch::Merge(&status)).await.expect("stored");
+        assert_eq!(patched.data["status"], status["status"]);
+    }
 }
