@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["cluster", "oci"],
     &["fetch"],
     &["request", "reconcile", "inspect"],
-    &["controller", "fleet"],
+    &["controller", "operator", "fleet"],
 ];
 
 /// The floors of the program; a verb stands on `VERBS` and uses no other verb.
@@ -40,6 +40,7 @@ const KUBE: &[(&str, &str)] = &[
     ("src/cluster", "the only room with a client"),
     ("src/api/crd.rs", "the definition that the types derive"),
     ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
+    ("src/api/flux_report.rs", "the derive macro of a custom resource"),
 ];
 
 /// Files whose texts name flags or commands, and why.
