@@ -50,8 +50,7 @@ pub enum Command {
     Events(crate::events::Args),
     Stats(crate::stats::Args),
     Status(crate::status::Args),
-    #[command(subcommand)]
-    Why(crate::why::Command),
+    Why(crate::why::Args),
     Check(crate::check::Args),
     Version(crate::version::Args),
     #[command(subcommand)]

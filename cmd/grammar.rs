@@ -253,6 +253,8 @@ mod tests {
         ("tree HelmRelease web", "tree helmrelease web"),
         ("tree fluxinstance", "tree instance"),
         ("why fluxinstance/flux", "why instance flux"),
+        ("why ks/app", "why ks/app"),
+        ("why -A", "why -A"),
         ("delete fluxinstance/flux --yes", "delete instance flux --yes"),
         ("events ks app -n apps", "events Kustomization/app -n apps"),
         ("events kustomization/podinfo --types Warning", "events Kustomization/podinfo --types Warning"),

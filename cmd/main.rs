@@ -96,7 +96,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Tree(command) => tree::run(&command, shell),
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
-        Command::Why(command) => why::run(&command, shell),
+        Command::Why(args) => why::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),

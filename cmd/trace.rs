@@ -5,10 +5,9 @@ use std::fmt::Write;
 use flux_operator::api::kinds;
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::trace::{self, Trace};
-use flux_operator::k8s::fields;
 
 use crate::common::connect::cli_error;
-use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::read_source::{FromArgs, Source, in_dump, kind_and_name, within};
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -68,37 +67,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
-    let usage = || {
-        CliError::usage(format!("`{}` does not name an object", words.join(" ")))
-            .hint("write KIND/NAME, for example deployment/podinfo")
-    };
-    match words {
-        [one] => one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty()).ok_or_else(usage),
-        [kind, name] if !kind.contains('/') && !name.contains('/') => Ok((kind, name)),
-        _ => Err(usage()),
-    }
-}
-
-/// A kind that no table knows, by the objects a dump has of it.
-fn in_dump(
-    snapshot: &flux_operator::inspect::read::snapshot::Snapshot,
-    word: &str,
-) -> Result<kinds::ResourceType, CliError> {
-    let found = snapshot.all().find(|o| {
-        let kind = fields::kind(o);
-        kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
-    });
-    let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
-    Ok(kinds::ResourceType {
-        group: fields::group(found).to_owned().into(),
-        version: fields::version(found).to_owned().into(),
-        kind: fields::kind(found).to_owned().into(),
-        plural: format!("{}s", fields::kind(found).to_lowercase()).into(),
-        namespaced: fields::namespace(found).is_some(),
-    })
-}
-
 fn lower(reference: &str) -> String {
     match reference.split_once('/') {
         Some((kind, rest)) => format!("{}/{rest}", kind.to_lowercase()),
@@ -143,19 +111,4 @@ fn text(trace: &Trace, now: jiff::Timestamp) -> String {
         }
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_object_is_named_in_one_word_or_two() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(kind_and_name(&words("deploy/a")).unwrap(), ("deploy", "a"));
-        assert_eq!(kind_and_name(&words("deploy a")).unwrap(), ("deploy", "a"));
-        for wrong in ["deploy", "deploy/", "/a", "deploy/a b"] {
-            assert!(kind_and_name(&words(wrong)).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,20 +1,65 @@
-//! `why`: the first real cause.
+//! `why`: what is not well and what explains it; of one object, or of all.
 
 use clap::Subcommand;
 
+use crate::common::read_source::FromArgs;
+use crate::shell::output::ViewArgs;
 use crate::shell::{CliError, Exit, Shell};
 
+mod all;
 mod instance;
+mod object;
+mod screen;
 
-/// Explain why something is not ready
+/// Explain what is not well
+///
+/// With KIND/NAME: from a Flux object or a workload to the first real cause: its
+/// controller, dependencies, source, secrets, refused objects, pods, volumes,
+/// nodes. Without: every Flux object that is not well, grouped by cause, with whom
+/// each cause takes down; of all namespaces unless -n names one.
+///
+/// Ends with 0 when all is well and with 7 when a cause was found.
+#[derive(clap::Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+    # Everything that is not well, by cause\n  \
+    flux-operator why\n\n  \
+    # One object\n  \
+    flux-operator -n apps why kustomization/podinfo\n  \
+    flux-operator -n apps why hr podinfo\n  \
+    flux-operator -n apps why deployment/podinfo\n\n  \
+    # All that each cause takes down\n  \
+    flux-operator why -A -o wide\n\n  \
+    # The causes as words, for scripts\n  \
+    flux-operator why -o jsonpath='{.causes[*].reason}'\n\n  \
+    # From a dump somebody sent\n  \
+    flux-operator why --from ./dump"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// KIND/NAME, or KIND NAME; everything that is not well without
+    #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
+    pub resource: Vec<String>,
+    /// All namespaces, whatever -n says
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
 #[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
     Instance(instance::Args),
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    match command {
-        Command::Instance(args) => instance::run(args, shell),
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    match &args.command {
+        Some(Command::Instance(args)) => instance::run(args, shell),
+        None if args.resource.is_empty() => all::run(args, shell),
+        None => object::run(args, shell),
     }
 }

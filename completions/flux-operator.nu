@@ -660,8 +660,11 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Explain why something is not ready
+  # Explain what is not well
   export extern "flux-operator why" [
+    --all-namespaces(-A)      # All namespaces, whatever -n says
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -682,6 +685,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, or KIND NAME; everything that is not well without
   ]
 
   def "nu-complete flux-operator why instance color" [] {
@@ -3647,7 +3651,7 @@ module completions {
   export extern "flux-operator help status" [
   ]
 
-  # Explain why something is not ready
+  # Explain what is not well
   export extern "flux-operator help why" [
   ]
 

@@ -240,3 +240,50 @@ fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
     }
     from_dump::read(path).map_err(|e| failed(&e))
 }
+
+/// The object that one word (`KIND/NAME`) or two (`KIND NAME`) name.
+///
+/// # Errors
+/// Usage.
+pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
+    let usage = || {
+        CliError::usage(format!("`{}` does not name an object", words.join(" ")))
+            .hint("write KIND/NAME, for example deployment/podinfo")
+    };
+    match words {
+        [one] => one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty()).ok_or_else(usage),
+        [kind, name] if !kind.contains('/') && !name.contains('/') => Ok((kind, name)),
+        _ => Err(usage()),
+    }
+}
+
+/// A kind that no table knows, by the objects a dump has of it.
+pub fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
+    let found = snapshot.all().find(|o| {
+        let kind = fields::kind(o);
+        kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
+    });
+    let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
+    Ok(ResourceType {
+        group: fields::group(found).to_owned().into(),
+        version: fields::version(found).to_owned().into(),
+        kind: fields::kind(found).to_owned().into(),
+        plural: format!("{}s", fields::kind(found).to_lowercase()).into(),
+        namespaced: fields::namespace(found).is_some(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_named_in_one_word_or_two() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(kind_and_name(&words("deploy/a")).unwrap(), ("deploy", "a"));
+        assert_eq!(kind_and_name(&words("deploy a")).unwrap(), ("deploy", "a"));
+        for wrong in ["deploy", "deploy/", "/a", "deploy/a b"] {
+            assert!(kind_and_name(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

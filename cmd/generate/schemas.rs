@@ -10,7 +10,7 @@ use flux_operator::inspect::status::StatusView;
 use flux_operator::inspect::trace::Trace;
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::version::VersionView;
-use flux_operator::inspect::why::Why;
+use flux_operator::inspect::why::{Overview, Why};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -43,6 +43,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("version", schema::<VersionView>()),
         ("check", schema::<CheckReport<String>>()),
         ("why", schema::<Why<String>>()),
+        ("why-all", schema::<Overview<String>>()),
         ("status", schema::<StatusView<String>>()),
         ("migrate", schema::<FileMigration>()),
     ];

@@ -1,5 +1,6 @@
 //! The words for what the library calls a next step: the only place that knows which command line does it.
 
+use flux_operator::api::kinds;
 use flux_operator::api::well_known::GROUP;
 use flux_operator::inspect::next_step::{NextStep, SecretKind};
 use flux_operator::k8s::ObjectId;
@@ -17,8 +18,12 @@ pub fn command(step: &NextStep) -> String {
             )
         }
         NextStep::Resume(object) => format!("flux-operator resume {}", noun(object)),
+        NextStep::Wait(object) if kinds::of(&object.group, &object.kind).is_none() => {
+            kubectl("rollout status", object, "")
+        }
         NextStep::Wait(object) => format!("flux-operator wait {}", noun(object)),
-        NextStep::Explain(object) => format!("flux-operator why {}", noun(object)),
+        NextStep::Explain(object) if is_instance(object) => format!("flux-operator why {}", noun(object)),
+        NextStep::Explain(object) => format!("flux-operator why {}/{}{}", object.kind, object.name, namespace(object)),
         NextStep::ListEvents(object) => {
             format!("flux-operator events {}/{}{}", object.kind, object.name, namespace(object))
         }
@@ -45,7 +50,9 @@ pub fn command(step: &NextStep) -> String {
             kubectl("logs", pod, &format!("-c {name} --previous --tail=20"))
         }
         NextStep::Restart(object) => kubectl("rollout restart", object, ""),
+        NextStep::ResumeRollout(object) => kubectl("rollout resume", object, ""),
         NextStep::Scale { object, replicas } => kubectl("scale", object, &format!("--replicas={replicas}")),
+        NextStep::CreateNamespace(name) => format!("kubectl create namespace {name}"),
         NextStep::ListNodes => "kubectl get nodes -o wide".into(),
         NextStep::ListStorageClasses => "kubectl get storageclass".into(),
         NextStep::ListWebhooks => "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations".into(),
@@ -65,9 +72,13 @@ pub fn sentence(step: &NextStep) -> String {
     }
 }
 
+fn is_instance(object: &ObjectId) -> bool {
+    object.group == GROUP && object.kind == "FluxInstance"
+}
+
 /// An object as the verbs of this program name it.
 fn noun(object: &ObjectId) -> String {
-    if object.group == GROUP && object.kind == "FluxInstance" {
+    if is_instance(object) {
         format!("instance {}{}", object.name, namespace(object))
     } else {
         format!("resource {}/{}{}", object.kind, object.name, namespace(object))
@@ -98,6 +109,7 @@ fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
         SecretKind::Ssh => ("ssh", "--private-key-file ./identity --knownhosts-file ./known_hosts".to_owned()),
         SecretKind::BasicAuth => ("basic-auth", "--username USER".to_owned()),
         SecretKind::Bucket => ("bucket", "--accesskey KEY".to_owned()),
+        SecretKind::Sops => ("sops", "--age-key-file ./age.agekey".to_owned()),
     };
     format!("flux-operator create secret {kind} {name} -n {namespace} {rest}")
 }
@@ -130,6 +142,7 @@ mod tests {
                 NextStep::ShowLog { pod: object(), container: None },
                 NextStep::ShowLog { pod: object(), container: Some("manager".into()) },
                 NextStep::Restart(object()),
+                NextStep::ResumeRollout(object()),
                 NextStep::Scale { object: object(), replicas: 1 },
             ]
         };
@@ -150,10 +163,13 @@ mod tests {
             secret(SecretKind::Ssh),
             secret(SecretKind::BasicAuth),
             secret(SecretKind::Bucket),
+            secret(SecretKind::Sops),
+            NextStep::Explain(other.clone()),
             NextStep::ListVersions,
             NextStep::ListImages,
             NextStep::CheckRights,
             NextStep::ListNotReady,
+            NextStep::CreateNamespace("apps".into()),
             NextStep::ListNodes,
             NextStep::ListStorageClasses,
             NextStep::ListWebhooks,

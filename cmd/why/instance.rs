@@ -1,13 +1,12 @@
 //! `why instance`: one screen from the instance to the first real cause.
 
-use anstyle::{AnsiColor, Style};
-use flux_operator::inspect::listing::short_age;
+use anstyle::AnsiColor;
 use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 
-use crate::common::read_source::{FromArgs, Source, instance_type, within};
+use super::screen::Lines;
+use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, within};
 use crate::render::next_step::command;
-use crate::render::table::{clean, cut, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -44,64 +43,50 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| why(snapshot, &instance, now)).await
         })
         .await??;
-        for refusal in &viewed.refusals {
-            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-        }
-        let found = viewed.value.map_steps(|step| command(&step));
-        let text = match structured(&found, &args.view.output)? {
-            Some(text) => text,
-            None if matches!(args.view.output, Format::Name) => {
-                let object = found.cause.as_ref().map_or(&found.object, |c| &c.object);
-                format!("{object}\n")
-            }
-            None => screen(shell, &found, now),
-        };
-        shell.print_in_colour(&text)?;
-        Ok(if found.ready { Exit::Done } else { Exit::Unhealthy })
+        answer(shell, &args.view.output, viewed, now)
     })
 }
 
+/// Shows what explains one object.
+pub fn answer(shell: &Shell, output: &Format, viewed: Viewed<Why>, now: Timestamp) -> Result<Exit, CliError> {
+    for refusal in &viewed.refusals {
+        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+    }
+    let found = viewed.value.map_steps(|step| command(&step));
+    let text = match structured(&found, output)? {
+        Some(text) => text,
+        None if matches!(output, Format::Name) => {
+            let object = found.cause.as_ref().map_or(&found.object, |c| &c.object);
+            format!("{object}\n")
+        }
+        None => screen(shell, &found, now),
+    };
+    shell.print_in_colour(&text)?;
+    Ok(if found.ready { Exit::Done } else { Exit::Unhealthy })
+}
+
 fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
-    let width = shell.stdout_is_terminal().then(terminal_width);
-    let color = shell.stdout_color();
-    let paint = |text: String, style: AnsiColor| {
-        if color { format!("{}{text}{:#}", style.on_default(), Style::new()) + "\u{1b}[0m" } else { text }
-    };
-    let mut text = String::new();
-    let mut line = |mark: &str, content: String, style: Option<AnsiColor>| {
-        let whole = clean(&format!("{mark}{content}"));
-        let whole = width.map_or(whole.clone(), |width| cut(&whole, width));
-        let whole = whole.trim_end().to_owned();
-        text.push_str(&match style {
-            Some(style) => paint(whole, style),
-            None => whole,
-        });
-        text.push('\n');
-    };
+    let mut lines = Lines::new(shell);
     for step in &why.walk {
         let (mark, style) = match step.ok {
             Some(true) => ("✔ ", None),
             Some(false) => ("✗ ", Some(AnsiColor::Red)),
             None => ("• ", None),
         };
-        line(mark, format!("{}  {}", step.object, step.says), style);
+        lines.line(mark, &format!("{}  {}", step.object, step.says), style);
     }
     let Some(cause) = &why.cause else {
-        line("", format!("{} is ready", why.object), Some(AnsiColor::Green));
-        return text;
+        lines.line("", &format!("{} is ready", why.object), Some(AnsiColor::Green));
+        return lines.text();
     };
-    line("", String::new(), None);
-    line("Cause: ", format!("{} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
-    line("Object: ", cause.object.to_string(), None);
-    line("Evidence:", String::new(), None);
-    for evidence in &cause.evidence {
-        let age = evidence.at.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
-        line("  ", format!("{}{age}: {}", evidence.from, evidence.text), None);
-    }
-    // Commands are for copying: never cut.
-    text.push_str("Next:\n");
+    lines.line("", "", None);
+    lines.whole(&format!("Cause: {} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
+    lines.line("Object: ", &cause.object.to_string(), None);
+    lines.line("Evidence:", "", None);
+    lines.evidence("  ", cause, now);
+    lines.line("Next:", "", None);
     for command in &cause.next {
-        text.push_str(&format!("  {}\n", clean(command)));
+        lines.whole(&format!("  {command}"), None);
     }
-    text
+    lines.text()
 }

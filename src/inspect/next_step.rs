@@ -45,10 +45,13 @@ pub enum NextStep {
         container: Option<String>,
     },
     Restart(ObjectId),
+    /// Let a paused rollout go on.
+    ResumeRollout(ObjectId),
     Scale {
         object: ObjectId,
         replicas: u32,
     },
+    CreateNamespace(String),
     ListNodes,
     ListStorageClasses,
     ListWebhooks,
@@ -72,11 +75,21 @@ pub enum SecretKind {
     Ssh,
     BasicAuth,
     Bucket,
+    /// Keys that decrypt.
+    Sops,
 }
 
 impl NextStep {
     pub(super) fn advice(text: impl Into<String>) -> Self {
         NextStep::Advice(text.into())
+    }
+
+    /// What follows this advice.
+    pub(super) fn then(self, next: NextStep) -> Self {
+        match self {
+            NextStep::Advice(first) => next.after(first),
+            first => first,
+        }
     }
 
     /// This step after something no command does.

@@ -1,21 +1,31 @@
-//! `why instance`: the first real cause why an installation is not ready, with the evidence and the next command.
+//! `why`: the first real cause why an object is not well, with the evidence and the next command; and all objects that are not
+//! well, by cause.
 //!
 //! ```text
 //! instance ─► its namespace ─► operator ─► what the instance itself reports ─► Deployment ─► pod ─► claim, event, log line
-//!          └► inventory ─► sync: source ─► secret, Kustomization
+//!          └► inventory ─► sync
+//! Flux object ─► its controller ─► what it reports ─► dependencies │ source ─► secret │ refused object │ unhealthy object ─► pod ─► …
+//!             └► inventory
 //! ```
 //! The walk stops at the first thing that explains what is below it; every stop is kept, so that a person sees what was ruled out.
+//! Nothing is guessed: a text that no table knows is shown as it is, with what was ruled out.
 
 mod cause;
+mod controller;
+mod flux;
 mod message;
-mod sync;
+mod overview;
+mod source;
 mod workload;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
+pub use overview::{CauseGroup, Overview, overview};
 
 use super::next_step::{NextStep, SecretKind};
 use super::operator::{self, OperatorState};
@@ -24,10 +34,10 @@ use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
 use crate::api::operator::desired_replicas;
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
-use crate::k8s::ObjectId;
 use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
+use crate::k8s::{ObjectId, ResourceType};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -63,11 +73,11 @@ impl<S> Why<S> {
     }
 }
 
-/// Explains one FluxInstance at a moment. For a dump, pass [`moment_of`] as `now`: its leases are as old as the dump.
-pub fn why(snapshot: &Snapshot, instance: &Value, now: Timestamp) -> Why {
-    let mut walk = Walk { snapshot, instance, now, steps: vec![] };
-    let cause = walk.instance();
-    Why { object: ObjectId::of(instance), ready: cause.is_none(), walk: walk.steps, cause }
+/// Explains one object at a moment: a FluxInstance, any other Flux object, or a workload. For a dump, pass [`moment_of`] as `now`: its leases are as old as the dump.
+pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
+    let mut walk = Walk::new(snapshot, object, now);
+    let cause = if walk.is_about_an_instance() { walk.instance() } else { walk.object(object) };
+    Why { object: ObjectId::of(object), ready: cause.is_none(), walk: walk.steps, cause }
 }
 
 /// The newest moment a dump speaks of, which is about when it was written.
@@ -89,28 +99,83 @@ pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
         .max()
 }
 
+/// How many things that were ruled out are named.
+const RULED_OUT: usize = 5;
+
 struct Walk<'a> {
     snapshot: &'a Snapshot,
-    instance: &'a Value,
+    /// The object that was asked about.
+    subject: &'a Value,
     now: Timestamp,
     steps: Vec<WalkStep>,
+    /// The objects from the one that was asked about down to the one that is looked at.
+    way: Vec<ObjectId>,
+    /// What was found out of objects already.
+    known: BTreeMap<ObjectId, Option<Cause>>,
+    controllers: Option<Vec<controller::Controller<'a>>>,
+    /// Many objects are asked about: kinds are listed once for all of them, and what is well is not looked into.
+    is_overview: bool,
+    /// Where kinds are listed for all of them; `None` is everywhere.
+    scope: Option<String>,
 }
 
 impl<'a> Walk<'a> {
+    fn new(snapshot: &'a Snapshot, subject: &'a Value, now: Timestamp) -> Self {
+        Walk {
+            snapshot,
+            subject,
+            now,
+            steps: vec![],
+            way: vec![],
+            known: BTreeMap::new(),
+            controllers: None,
+            is_overview: false,
+            scope: None,
+        }
+    }
+
+    fn is_about_an_instance(&self) -> bool {
+        fields::group(self.subject) == well_known::GROUP && fields::kind(self.subject) == "FluxInstance"
+    }
+
+    /// The object that was asked about, or whose turn it is among many.
+    fn asked(&self) -> ObjectId {
+        self.way.first().cloned().unwrap_or_else(|| ObjectId::of(self.subject))
+    }
+
     fn namespace(&self) -> &'a str {
-        fields::namespace(self.instance).unwrap_or_default()
+        fields::namespace(self.subject).unwrap_or_default()
+    }
+
+    /// Adds what was looked at since a step and is fine.
+    fn with_ruled_out(&self, cause: Cause, from: usize) -> Cause {
+        let fine = self.steps.iter().skip(from).filter(|step| step.ok == Some(true)).take(RULED_OUT);
+        fine.fold(cause, |cause, step| {
+            cause.evidence("ruled out", format!("{} is fine: {}", step.object, step.says), None)
+        })
     }
 
     fn step(&mut self, object: &Value, ok: Option<bool>, says: impl Into<String>) {
         self.steps.push(WalkStep { object: ObjectId::of(object), ok, says: one_line(&says.into()) });
     }
 
-    fn events(&self) -> Vec<&'a Value> {
-        self.snapshot.list(&EVENT, Some(self.namespace()))
+    /// The events beside an object.
+    fn events_of(&self, object: &Value) -> Vec<&'a Value> {
+        let namespace = fields::namespace(object);
+        self.listed(&EVENT, namespace)
+    }
+
+    /// The objects of a kind in a namespace; where many objects are asked about, all of the kind are asked for at once.
+    fn listed(&self, resource: &ResourceType, namespace: Option<&str>) -> Vec<&'a Value> {
+        if self.is_overview && self.scope.is_none() {
+            let _ = self.snapshot.list(resource, None);
+            return self.snapshot.loaded(resource, namespace).collect();
+        }
+        self.snapshot.list(resource, namespace)
     }
 
     fn instance(&mut self) -> Option<Cause> {
-        let instance = self.instance;
+        let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
         let says = ready.map_or_else(
             || "no Ready condition yet".to_owned(),
@@ -144,10 +209,12 @@ impl<'a> Walk<'a> {
                 &name,
             )));
         }
-        if let Some(cause) = self.inventory() {
+        // What is well is not looked into where all that is not well is asked for.
+        let looks_deeper = !self.is_overview || !is_ready;
+        if looks_deeper && let Some(cause) = self.inventory() {
             return Some(cause);
         }
-        if let Some(cause) = self.sync() {
+        if looks_deeper && let Some(cause) = self.sync() {
             return Some(cause);
         }
         if is_ready { None } else { Some(self.unexplained()) }
@@ -155,7 +222,7 @@ impl<'a> Walk<'a> {
 
     /// Something is being deleted and something else holds it.
     fn deletion(&mut self) -> Option<Cause> {
-        let instance = self.instance;
+        let instance = self.subject;
         if let Some(requested) = fields::time(instance, "/metadata/deletionTimestamp") {
             let finalizers = finalizers(instance);
             let mut cause = Cause::new(
@@ -201,7 +268,7 @@ impl<'a> Walk<'a> {
 
     /// An object of the inventory that is being deleted and held by a finalizer.
     fn held_object(&mut self) -> Option<Cause> {
-        for (reference, live) in inventory::owned(self.snapshot, self.instance)? {
+        for (reference, live) in inventory::owned(self.snapshot, self.subject)? {
             let Some(live) = live else { continue };
             let Some(requested) = fields::time(live, "/metadata/deletionTimestamp") else { continue };
             let finalizers = finalizers(live);
@@ -235,7 +302,7 @@ impl<'a> Walk<'a> {
 
     /// Whether an operator has to be there, and is.
     fn operator(&mut self) -> Option<Cause> {
-        let instance = self.instance;
+        let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
         let requested = fields::annotation(instance, well_known::REQUESTED_AT_ANNOTATION);
         let handled = fields::some_text(instance, "/status/lastHandledReconcileAt");
@@ -299,11 +366,12 @@ impl<'a> Walk<'a> {
 
     /// Have the instance reconciled by whoever is there to do it.
     fn reconcile(&self) -> NextStep {
-        let in_process = matches!(
-            self.operator_state(),
-            OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..)
-        );
-        NextStep::Reconcile { object: ObjectId::of(self.instance), in_process, force: false }
+        let in_process = self.is_about_an_instance()
+            && matches!(
+                self.operator_state(),
+                OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..)
+            );
+        NextStep::Reconcile { object: self.asked(), in_process, force: false }
     }
 
     fn list_events(&self, object: &Value) -> NextStep {
@@ -312,7 +380,7 @@ impl<'a> Walk<'a> {
 
     /// What the instance itself reports as the end of the road: build, artifact and apply errors.
     fn reported(&mut self) -> Option<Cause> {
-        let instance = self.instance;
+        let instance = self.subject;
         let stalled = fields::condition(instance, condition::STALLED).filter(|c| c.is_true());
         let failed = fields::condition(instance, condition::READY).filter(|c| c.is_false());
         let reported = stalled.or(failed)?;
@@ -354,7 +422,7 @@ impl<'a> Walk<'a> {
 
     /// Objects of the inventory that are missing, failed or held, other than Deployments.
     fn inventory(&mut self) -> Option<Cause> {
-        for (reference, live) in inventory::owned(self.snapshot, self.instance)? {
+        for (reference, live) in inventory::owned(self.snapshot, self.subject)? {
             if kinds::of(&reference.group, &reference.kind).is_some() {
                 continue;
             }
@@ -414,7 +482,7 @@ impl<'a> Walk<'a> {
 
     /// The instance is not ready and nothing below it says why.
     fn unexplained(&self) -> Cause {
-        let instance = self.instance;
+        let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
         match ready.filter(|c| c.is_false()) {
             Some(failed) => Cause::new(Reason::ReconciliationFailed, instance, "the last reconciliation failed")
@@ -441,9 +509,28 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What shows more of what refused an object of an instance.
-fn next_for_refusal(reason: Reason, text: &str, instance: &Value) -> NextStep {
-    let namespace = fields::namespace(instance);
+/// What refused an object, where several objects may have been refused by the same.
+fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String> {
+    let namespace = fields::namespace(object).unwrap_or_default();
+    let word = |phrase: &str| message::after(text, phrase).map(str::to_owned);
+    match reason {
+        Reason::QuotaExceeded => word("quota: ").map(|quota| format!("{namespace}/{quota}")),
+        Reason::WebhookRefused => word("webhook for ").or_else(|| word("webhook ")),
+        Reason::PolicyRefused => {
+            word("ValidatingAdmissionPolicy ").or_else(|| Some(format!("{namespace} pod security")))
+        }
+        Reason::Forbidden => text.split_once("User \"").and_then(|(_, rest)| rest.split('"').next()).map(Into::into),
+        Reason::DefinitionMissing | Reason::DefinitionVersionUnserved => word("no matches for kind "),
+        Reason::NamespaceMissing => word("namespaces "),
+        Reason::NamespaceTerminating => word("in namespace "),
+        Reason::Throttled | Reason::StorageFull => Some(String::new()),
+        _ => None,
+    }
+}
+
+/// What shows more of what refused an object.
+fn next_for_refusal(reason: Reason, text: &str, object: &Value) -> NextStep {
+    let namespace = fields::namespace(object);
     match reason {
         Reason::QuotaExceeded => {
             let quota = message::after(text, "exceeded quota: ").unwrap_or_default();
@@ -455,7 +542,12 @@ fn next_for_refusal(reason: Reason, text: &str, instance: &Value) -> NextStep {
         }
         Reason::PolicyRefused => NextStep::ListAdmissionPolicies,
         Reason::Forbidden => NextStep::CheckRights,
-        _ => NextStep::ListEvents(ObjectId::of(instance)),
+        Reason::LimitExceeded => NextStep::Describe(ObjectId::new("", "LimitRange", namespace, "")),
+        Reason::NamespaceTerminating => {
+            let name = message::after(text, "in namespace ").or(namespace).unwrap_or_default();
+            NextStep::ShowConditions(ObjectId::new("", "Namespace", None, name))
+        }
+        _ => NextStep::ListEvents(ObjectId::of(object)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The read side against a real control plane: what is shown, what is asked of the API server, and why things are not ready.
 
+mod causes;
 mod reads;
 mod why;
 mod world;
@@ -7,5 +8,5 @@ mod world;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), reads::tests()].concat().into_iter().map(ClusterTest::that_installs).collect()
+    [why::tests(), causes::tests(), reads::tests()].concat().into_iter().map(ClusterTest::that_installs).collect()
 }

@@ -13,6 +13,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_kustomization_is_a_tree_down_to_its_pods,
         an_applied_object_is_traced_to_its_commit,
         events_tell_what_the_controllers_did,
+        causes_are_told_in_what_the_controllers_report,
     ]
 }
 
@@ -146,4 +147,27 @@ async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
     assert_eq!(objects, ["GitRepository/app", "Kustomization/app"]);
     let own = events.iter().find(|e| text(e, "/reason") == "ReconciliationSucceeded").expect("an event");
     assert_eq!(text(own, "/source/component"), "kustomize-controller", "{own:#}");
+}
+
+async fn causes_are_told_in_what_the_controllers_report(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.every_state(&cluster).await;
+    let found = run(&cluster, &format!("why -n {} -o json", cluster.namespace())).await.exits(7).json();
+    let causes = found["causes"].as_array().expect("causes").iter();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let mut told: Vec<_> =
+        causes.map(|c| (text(&c["reason"]), text(&c["object"]["name"]), text(&c["summary"]))).collect();
+    told.sort();
+    let expected = [
+        ("HostUnreachable", "unreachable", "nothing listens at the server's address"),
+        ("KustomizationFailed", "broken", "a file of the source is no YAML"),
+        ("KustomizationFailed", "misplaced", "the path does not exist in the source"),
+        ("SourceNotFound", "absent", "the repository does not exist, or the credentials may not see it"),
+    ];
+    assert_eq!(told, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())), "{found:#}");
+    assert_eq!(found["failing"], 5, "what waits for the broken one is taken down by it: {found:#}");
+    let waiting = run(&cluster, "why ks/dependent").await.exits(7);
+    waiting.stdout_has("Object: Kustomization/").stdout_has("/broken");
+    run(&cluster, "why ks/app").await.exits(0).stdout_has("is ready");
+    run(&cluster, "why deployment/web").await.exits(0).stdout_has("is ready");
 }

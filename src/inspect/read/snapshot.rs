@@ -325,12 +325,13 @@ impl Snapshot {
         namespace: Option<&str>,
     ) -> impl Iterator<Item = &'a Value> + use<'a> {
         let namespace = namespace.map(str::to_owned);
-        let first = ObjectId::new(&resource.group, &resource.kind, None, "");
+        let first = ObjectId::new(&resource.group, &resource.kind, namespace.as_deref(), "");
         let (group, kind) = (resource.group.to_string(), resource.kind.to_string());
         self.objects
             .range(first..)
-            .take_while(move |(id, _)| id.group == group && id.kind == kind)
-            .filter(move |(id, _)| namespace.as_ref().is_none_or(|wanted| id.namespace == *wanted))
+            .take_while(move |(id, _)| {
+                id.group == group && id.kind == kind && namespace.as_ref().is_none_or(|wanted| id.namespace == *wanted)
+            })
             .map(|(_, object)| object)
     }
 

@@ -44,13 +44,61 @@ pub enum Reason {
     ObjectInvalid,
     ReconciliationFailed,
     InProgress,
+    CertificateExpired,
+    SignatureInvalid,
+    SecretIncomplete,
+    RateLimited,
+    ProxyFailed,
+    UrlInvalid,
+    StorageFull,
+    AccessDenied,
+    ArtifactCorrupt,
+    ChartNotFound,
+    ChartFailed,
+    ValuesMissing,
+    ValuesInvalid,
+    HelmLocked,
+    HelmOwnership,
+    HelmHookFailed,
+    HelmTestFailed,
+    HelmFailed,
+    SubstitutionFailed,
+    DecryptionFailed,
+    DependencyMissing,
+    DependencyCycle,
+    DefinitionMissing,
+    DefinitionVersionUnserved,
+    NamespaceMissing,
+    NamespaceTerminating,
+    ServiceAccountMissing,
+    ConfigMapMissing,
+    ImmutableField,
+    ObjectTooLarge,
+    FieldConflict,
+    LimitExceeded,
+    Throttled,
+    PruneFailed,
+    HealthCheckFailed,
+    ImagePolicyUnmatched,
+    PushRejected,
+    ControllerMissing,
+    ControllerStopped,
+    ControllerNotReady,
+    ShardUnserved,
+    Evicted,
+    NodeNotReady,
+    JobFailed,
+    VolumeUnavailable,
+    AddressPending,
+    RolloutPaused,
+    RolloutFailed,
 }
 
 /// A piece of evidence: who says it, what, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    /// `condition`, `event`, `status`, `last log line`, `spec`, `metadata`, `secret` or `operator`.
+    /// `condition`, `event`, `status`, `last log line`, `spec`, `metadata`, `secret`, `operator` or `ruled out`.
     pub from: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +118,9 @@ pub struct Cause<S = NextStep> {
     pub evidence: Vec<Evidence>,
     /// Commands to run, the most useful first.
     pub next: Vec<S>,
+    /// What is broken, where that is not the object itself: causes with the same reason and place are one.
+    #[serde(skip)]
+    pub(super) place: Option<String>,
 }
 
 impl Cause {
@@ -79,7 +130,20 @@ impl Cause {
 
     /// A cause that is about an object nobody can read.
     pub(super) fn of(reason: Reason, object: ObjectId, summary: impl Into<String>) -> Self {
-        Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![] }
+        Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![], place: None }
+    }
+
+    /// The same cause, which is one with others of this reason and place.
+    #[must_use]
+    pub(super) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place = Some(place.into());
+        self
+    }
+
+    /// What tells this cause from others.
+    pub(super) fn key(&self) -> String {
+        let object = || format!("{} {}", self.object.group, self.object);
+        format!("{:?} {}", self.reason, self.place.clone().unwrap_or_else(object))
     }
 
     #[must_use]
@@ -101,7 +165,7 @@ impl Cause {
 impl<S> Cause<S> {
     /// The same cause with its steps in other words.
     pub(super) fn map_steps<T>(self, word: impl Fn(S) -> T) -> Cause<T> {
-        let Cause { reason, object, summary, evidence, next } = self;
-        Cause { reason, object, summary, evidence, next: next.into_iter().map(word).collect() }
+        let Cause { reason, object, summary, evidence, next, place } = self;
+        Cause { reason, object, summary, evidence, next: next.into_iter().map(word).collect(), place }
     }
 }

@@ -22,19 +22,230 @@ fn says(text: &str, part: &str) -> bool {
 
 /// Why the API server, an admission plugin or the scheduler's side did not take an object.
 const REFUSALS: &[Row] = &[
+    ("conversion webhook", Reason::WebhookRefused, "the conversion webhook of a definition cannot be reached"),
+    ("because it is being terminated", Reason::NamespaceTerminating, "the namespace is being deleted"),
+    ("client rate limiter wait", Reason::Throttled, "the controller waits for its own request limit"),
+    ("too many requests", Reason::Throttled, "the API server is asked more than it can answer"),
+    ("database space exceeded", Reason::StorageFull, "the storage of the API server (etcd) is full"),
+    ("request entity too large", Reason::ObjectTooLarge, "an object is larger than the API server takes"),
+    ("must have at most 262144 bytes", Reason::ObjectTooLarge, "the annotations of an object are too large"),
+    ("apply failed with", Reason::FieldConflict, "somebody else owns a field that is applied"),
     ("exceeded quota", Reason::QuotaExceeded, "a resource quota is used up"),
     ("failed quota", Reason::QuotaExceeded, "a resource quota demands requests or limits that are not set"),
+    ("per container is", Reason::LimitExceeded, "the namespace's limit range refused the pod"),
+    ("per pod is", Reason::LimitExceeded, "the namespace's limit range refused the pod"),
+    (
+        "error looking up service account",
+        Reason::ServiceAccountMissing,
+        "the service account of the pods does not exist",
+    ),
     ("failed calling webhook", Reason::WebhookRefused, "an admission webhook cannot be reached"),
     ("admission webhook", Reason::WebhookRefused, "an admission webhook refused an object"),
     ("validatingadmissionpolicy", Reason::PolicyRefused, "an admission policy refused an object"),
+    ("no matches for kind", Reason::DefinitionMissing, "the API server does not serve a kind at this version"),
     ("violates podsecurity", Reason::PolicyRefused, "the namespace's pod security level refused the pod"),
+    ("field is immutable", Reason::ImmutableField, "a field cannot be changed on an existing object"),
     ("forbidden: user", Reason::Forbidden, "the reconciler lacks a right"),
     ("(forbidden)", Reason::Forbidden, "the API server refused an object"),
     ("is forbidden", Reason::Forbidden, "the API server refused an object"),
     ("(invalid)", Reason::ObjectInvalid, "the API server found an object invalid"),
-    ("field is immutable", Reason::ObjectInvalid, "a field cannot be changed on an existing object"),
     ("is invalid:", Reason::ObjectInvalid, "the API server found an object invalid"),
+    (
+        "failed to create typed patch",
+        Reason::ObjectInvalid,
+        "a field of an object has another type than its schema says",
+    ),
+    ("namespace not specified", Reason::ObjectInvalid, "an object says no namespace"),
 ];
+
+/// What is wrong with an object that a Kustomization applies, before and beside what refuses it.
+const KUSTOMIZATIONS: &[Row] = &[
+    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
+    ("artifact not found", Reason::ArtifactUnavailable, "the source has no artifact"),
+    (
+        "failed to download archive",
+        Reason::ArtifactUnavailable,
+        "the artifact cannot be fetched from source-controller",
+    ),
+    ("failed to verify archive", Reason::ArtifactCorrupt, "the artifact is not the one that its source announces"),
+    ("path not found", Reason::KustomizationFailed, "the path does not exist in the source"),
+    ("decryption secret", Reason::DecryptionFailed, "the secret with the decryption keys does not exist"),
+    ("sops data key", Reason::DecryptionFailed, "no key that the Kustomization has decrypts a file"),
+    ("failed to decrypt", Reason::DecryptionFailed, "a file cannot be decrypted"),
+    ("substitute from", Reason::SubstitutionFailed, "what variables are taken from does not exist"),
+    ("variable not set", Reason::SubstitutionFailed, "a variable has no value"),
+    ("envsubst error", Reason::SubstitutionFailed, "variables cannot be substituted"),
+    ("variable substitution failed", Reason::SubstitutionFailed, "variables cannot be substituted"),
+    ("post build failed", Reason::SubstitutionFailed, "variables cannot be substituted"),
+    ("kubeconfig secret", Reason::SecretMissing, "the secret with the kubeconfig of the other cluster cannot be read"),
+    ("malformedyaml", Reason::KustomizationFailed, "a file of the source is no YAML"),
+    (
+        "may not add resource with an already registered id",
+        Reason::KustomizationFailed,
+        "two files hold the same object",
+    ),
+    ("no matches for id", Reason::KustomizationFailed, "a patch has no object to change"),
+    ("accumulating resources", Reason::KustomizationFailed, "a kustomization names something that cannot be read"),
+    ("kustomize build failed", Reason::KustomizationFailed, "the manifests of the source cannot be built"),
+    ("\"namespaces\" not found", Reason::NamespaceMissing, "the namespace of an object does not exist"),
+    ("not found: namespaces \"", Reason::NamespaceMissing, "the namespace of an object does not exist"),
+    ("timeout waiting for", Reason::HealthCheckFailed, "what was applied does not become healthy"),
+    ("failed early due to", Reason::HealthCheckFailed, "what was applied does not become healthy"),
+    ("health check failed", Reason::HealthCheckFailed, "what was applied does not become healthy"),
+    ("prune failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
+    ("delete failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
+];
+
+/// What is wrong with a Helm release, before and beside what refuses its objects.
+const RELEASES: &[Row] = &[
+    ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
+    ("chart values reference", Reason::ValuesMissing, "what values are taken from cannot be read"),
+    ("values don't meet the specifications", Reason::ValuesInvalid, "the values do not fit the schema of the chart"),
+    ("unable to compose values", Reason::ValuesInvalid, "the values cannot be read"),
+    ("kubeconfig secret", Reason::SecretMissing, "the secret with the kubeconfig of the other cluster cannot be read"),
+    ("is in progress", Reason::HelmLocked, "an earlier action on the release never ended"),
+    ("invalid ownership metadata", Reason::HelmOwnership, "an object of the chart exists and belongs to somebody else"),
+    ("cannot re-use a name", Reason::HelmOwnership, "a release of this name exists already"),
+    ("no deployed releases", Reason::HelmLocked, "the release has no version that was ever deployed"),
+    ("hooks failed", Reason::HelmHookFailed, "a hook of the chart fails"),
+    ("failed pre-", Reason::HelmHookFailed, "a hook of the chart fails"),
+    ("failed post-", Reason::HelmHookFailed, "a hook of the chart fails"),
+    ("helm test failed", Reason::HelmTestFailed, "a test of the chart fails"),
+    ("execution error at", Reason::ChartFailed, "a template of the chart fails on purpose"),
+    ("error calling", Reason::ChartFailed, "a template of the chart cannot be rendered"),
+    ("parse error at", Reason::ChartFailed, "a template of the chart cannot be read"),
+    ("nil pointer evaluating", Reason::ChartFailed, "a template of the chart needs a value that is not set"),
+    ("error converting yaml", Reason::ChartFailed, "a template of the chart renders to no YAML"),
+    ("kubeversion", Reason::ChartFailed, "the chart refuses this version of Kubernetes"),
+    ("failed to download archive", Reason::ArtifactUnavailable, "the chart cannot be fetched from source-controller"),
+    ("failed to load chart", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("unable to load chart", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("not ready. status", Reason::HealthCheckFailed, "what was installed does not become healthy"),
+    ("timed out waiting", Reason::HealthCheckFailed, "what was installed does not become healthy"),
+    ("context deadline exceeded", Reason::HealthCheckFailed, "what was installed does not become healthy in time"),
+    ("timeout waiting for", Reason::HealthCheckFailed, "what was installed does not become healthy"),
+    ("failed early due to", Reason::HealthCheckFailed, "what was installed does not become healthy"),
+];
+
+/// What is wrong with a chart, before what is wrong with its repository.
+const CHARTS: &[Row] = &[
+    ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
+    ("no chart name found", Reason::ChartNotFound, "the repository has no chart of this name"),
+    ("no chart version found", Reason::ChartNotFound, "the repository has no such version of the chart"),
+    ("dependency build error", Reason::ChartNotFound, "a dependency of the chart cannot be fetched"),
+    ("chart metadata", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("missing chart.yaml", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("chart.yaml file is missing", Reason::ArtifactCorrupt, "the chart is no chart"),
+];
+
+/// What is wrong with the following of images and with the writing of them.
+const IMAGES: &[Row] = &[
+    ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
+    ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
+    ("unable to determine latest version", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
+    ("has not been scanned", Reason::DependencyNotReady, "the ImageRepository has not been scanned yet"),
+    ("hook declined", Reason::PushRejected, "the Git server refuses what is pushed"),
+    ("non-fast-forward", Reason::PushRejected, "the branch that is pushed to went on without this change"),
+    ("failed to push", Reason::PushRejected, "what was changed cannot be pushed"),
+];
+
+/// Why a Kustomization failed, if the text says so.
+pub(crate) fn kustomization_failure(text: &str) -> Option<(Reason, &'static str)> {
+    // A field that is refused may hold any words: what refuses is asked for after what fails before it.
+    find(KUSTOMIZATIONS, text).or_else(|| refusal(text))
+}
+
+/// Why a HelmRelease failed, if the text says so.
+pub(crate) fn release_failure(text: &str) -> Option<(Reason, &'static str)> {
+    find(RELEASES, text).or_else(|| refusal(text))
+}
+
+/// Why a chart cannot be had, if the text says so.
+pub(crate) fn chart_failure(text: &str) -> Option<(Reason, &'static str)> {
+    find(CHARTS, text).or_else(|| source_failure(text))
+}
+
+/// Why images cannot be followed, if the text says so.
+pub(crate) fn image_failure(text: &str) -> Option<(Reason, &'static str)> {
+    find(IMAGES, text).or_else(|| source_failure(text))
+}
+
+/// Why no node takes a pod, in the scheduler's words.
+pub(crate) fn unschedulable(text: &str) -> &'static str {
+    const NODES: &[(&str, &str)] = &[
+        ("insufficient cpu", "no node has the CPU that the pod requests"),
+        ("insufficient memory", "no node has the memory that the pod requests"),
+        ("insufficient ephemeral-storage", "no node has the disk that the pod requests"),
+        ("too many pods", "every node has as many pods as it may"),
+        ("untolerated taint", "every node has a taint that the pod does not tolerate"),
+        ("volume node affinity", "the volume of the pod is on a node that cannot take it"),
+        ("anti-affinity", "the pod may not run beside what runs on the nodes"),
+        ("topology spread", "no node keeps the pods spread as they ask"),
+        ("didn't match pod's node affinity", "no node has the labels that the pod asks for"),
+    ];
+    let text = text.to_lowercase();
+    NODES.iter().find(|(part, _)| text.contains(part)).map_or("no node can take the pod", |(_, summary)| summary)
+}
+
+/// Why a container cannot be made, in the kubelet's words: the reason, what is wrong and what is missing.
+pub(crate) fn container_config(text: &str) -> Option<(Reason, String)> {
+    let lower = text.to_lowercase();
+    let absent = |kind: &str| after(text, kind).filter(|_| lower.contains("not found"));
+    if let Some(name) = absent("secret ") {
+        return Some((Reason::SecretMissing, format!("the secret {name} that the pod needs does not exist")));
+    }
+    if let Some(name) = absent("configmap ") {
+        return Some((Reason::ConfigMapMissing, format!("the ConfigMap {name} that the pod needs does not exist")));
+    }
+    if lower.contains("couldn't find key") {
+        return Some((Reason::ContainerConfigError, "a key that the container needs is not there".to_owned()));
+    }
+    if lower.contains("runasnonroot") {
+        let summary = "the pod may not run as root, and its image does";
+        return Some((Reason::ContainerConfigError, summary.to_owned()));
+    }
+    let starts = ["executable file not found", "no such file or directory", "exec format error"];
+    if starts.iter().any(|part| lower.contains(part)) {
+        return Some((Reason::ContainerConfigError, "the command of the container cannot be run".to_owned()));
+    }
+    None
+}
+
+/// An object that a text names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedObject {
+    pub kind: String,
+    /// Empty for one of the whole cluster.
+    pub namespace: String,
+    pub name: String,
+}
+
+/// The objects a text names as `Kind/namespace/name` or `Kind/name`, in its order.
+pub(crate) fn named_objects(text: &str) -> Vec<NamedObject> {
+    let outside = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '.' | ':' | '_'));
+    let mut named: Vec<NamedObject> = vec![];
+    for word in text.split(outside) {
+        let parts: Vec<&str> = word.trim_end_matches([':', '.']).split('/').collect();
+        let (kind, namespace, name) = match parts[..] {
+            [kind, name] => (kind, "", name),
+            [kind, namespace, name] => (kind, namespace, name),
+            _ => continue,
+        };
+        let is_kind = kind.starts_with(|c: char| c.is_ascii_uppercase()) && kind.chars().all(char::is_alphanumeric);
+        let object = NamedObject { kind: kind.into(), namespace: namespace.into(), name: name.into() };
+        if is_kind && !name.is_empty() && !named.contains(&object) {
+            named.push(object);
+        }
+    }
+    named
+}
+
+/// The host of an address: `https://user@git.example.com:8443/x` is `git.example.com:8443`.
+pub(crate) fn host(url: &str) -> Option<&str> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split('/').next()?;
+    authority.rsplit('@').next().filter(|host| !host.is_empty())
+}
 
 /// What refused an object, if the text says so.
 pub(crate) fn refusal(text: &str) -> Option<(Reason, &'static str)> {
@@ -61,6 +272,25 @@ pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
 /// Why content could not be fetched: Git, OCI, Helm and buckets report in the words of their libraries.
 pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
     const SOURCES: &[Row] = &[
+        ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
+        ("no space left on device", Reason::StorageFull, "the storage of source-controller is full"),
+        ("toomanyrequests", Reason::RateLimited, "the server has had too many requests"),
+        ("rate limit", Reason::RateLimited, "the server has had too many requests"),
+        ("429", Reason::RateLimited, "the server has had too many requests"),
+        ("proxyconnect", Reason::ProxyFailed, "the proxy in between cannot be reached"),
+        ("url validation failed", Reason::UrlInvalid, "the address cannot be used"),
+        ("no matching signatures", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
+        ("signature verification of", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
+        ("failed to verify the signature", Reason::SignatureInvalid, "what was fetched is not signed as it has to be"),
+        ("certificate has expired", Reason::CertificateExpired, "the server's certificate has expired"),
+        ("failed to parse private key", Reason::SecretIncomplete, "the private key in the secret cannot be read"),
+        ("required fields", Reason::SecretIncomplete, "the secret lacks fields"),
+        (
+            "no layer found with media type",
+            Reason::SourceFailed,
+            "the artifact has no layer of the media type that is asked for",
+        ),
+        ("unexpected eof", Reason::SourceFailed, "the server ends its answer early"),
         ("knownhosts:", Reason::HostKeyWrong, "the server's host key is not the one in known_hosts"),
         ("known_hosts", Reason::HostKeyWrong, "known_hosts lacks the server's host key"),
         ("host key", Reason::HostKeyWrong, "the server's host key is not the one in known_hosts"),
@@ -85,7 +315,6 @@ pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
         ("denied", Reason::CredentialsRejected, "the server refuses the credentials"),
         ("401", Reason::CredentialsRejected, "the server wants credentials, or refuses the ones it got"),
         ("403", Reason::CredentialsRejected, "the server refuses the credentials"),
-        ("required fields", Reason::CredentialsRejected, "the secret lacks fields"),
         (
             "repository not found",
             Reason::SourceNotFound,
@@ -94,6 +323,11 @@ pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
         ("couldn't find remote ref", Reason::SourceNotFound, "the branch or tag does not exist"),
         ("reference not found", Reason::SourceNotFound, "the branch or tag does not exist"),
         ("no match found for semver", Reason::SourceNotFound, "no tag fits the version range"),
+        (
+            "failed to get credential",
+            Reason::CredentialsRejected,
+            "the cloud gives the controller's identity no credentials",
+        ),
         ("manifest_unknown", Reason::SourceNotFound, "the tag or repository does not exist"),
         ("name_unknown", Reason::SourceNotFound, "the repository does not exist"),
         ("404", Reason::SourceNotFound, "the address does not exist"),
@@ -194,6 +428,20 @@ mod tests {
             assert_eq!(source_failure(text).map(|(r, _)| r), Some(expected), "{text}");
         }
         assert_eq!(source_failure("something else"), None);
+    }
+
+    #[test]
+    fn objects_are_found_in_the_words_of_the_controllers() {
+        let named = |text: &str| -> Vec<String> {
+            named_objects(text).iter().map(|o| format!("{} {} {}", o.kind, o.namespace, o.name)).collect()
+        };
+        let text = "health check failed after 30.04s: timeout waiting for: [Deployment/default/stuck status: 'InProgress', \
+                    Job/a/b status: 'Failed']";
+        assert_eq!(named(text), ["Deployment default stuck", "Job a b"]);
+        assert_eq!(named("ClusterRole/system:view dry-run failed (Forbidden): no"), ["ClusterRole  system:view"]);
+        assert!(named("GET https://x/y/z: install/upgrade/rollback").is_empty());
+        assert_eq!(host("https://u:p@git.example.com:8443/x"), Some("git.example.com:8443"));
+        assert_eq!(host("oci://ghcr.io/org/x"), Some("ghcr.io"));
     }
 
     #[test]

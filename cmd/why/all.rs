@@ -1,0 +1,109 @@
+//! `why`, `why -A`: everything that is not well, by cause.
+
+use anstyle::AnsiColor;
+use flux_operator::inspect::why::{CauseGroup, Overview, overview};
+use flux_operator::k8s::ObjectId;
+use jiff::Timestamp;
+
+use super::Args;
+use super::screen::Lines;
+use crate::common::list::place;
+use crate::common::read_source::{Source, within};
+use crate::render::next_step::command;
+use crate::shell::output::{Format, structured};
+use crate::shell::{CliError, Exit, Shell};
+
+/// How many of those that a cause takes down are named.
+const NAMED: usize = 3;
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        // The namespace of a context says where one works, not where things go wrong.
+        let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
+        let now = source.now();
+        let view = source.view(shell, |snapshot| overview(snapshot, namespace.as_deref(), now));
+        let viewed = within(shell, view).await??;
+        for refusal in &viewed.refusals {
+            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+        }
+        let found = viewed.value.map_steps(|step| command(&step));
+        let text = match structured(&found, &args.view.output)? {
+            Some(text) => text,
+            None if matches!(args.view.output, Format::Name) => {
+                found.causes.iter().map(|group| format!("{}\n", group.cause.object)).collect()
+            }
+            None => {
+                let all = matches!(args.view.output, Format::Wide);
+                let mut lines = Lines::new(shell);
+                screen(&mut lines, &found, &place(namespace.as_deref()), all, now);
+                lines.text()
+            }
+        };
+        shell.print_in_colour(&text)?;
+        Ok(if found.well { Exit::Done } else { Exit::Unhealthy })
+    })
+}
+
+fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
+    let on_their_way = match found.in_progress {
+        0 => String::new(),
+        count => format!(", {count} on their way"),
+    };
+    if found.well {
+        let says = match found.total {
+            0 => format!("there are no Flux objects{place}"),
+            1 => format!("the one Flux object{place} does not fail{on_their_way}"),
+            total => format!("none of {total} Flux objects{place} fails{on_their_way}"),
+        };
+        lines.line("", &says, Some(AnsiColor::Green));
+        return;
+    }
+    let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let failing = plural(found.failing, "object fails", "objects fail");
+    let causes = plural(found.causes.len(), "cause", "causes");
+    lines.line("", &format!("{failing}{place}, {causes}{on_their_way}:"), None);
+    for (index, group) in found.causes.iter().enumerate() {
+        let CauseGroup { cause, kinds, affected } = group;
+        lines.whole("", None);
+        lines.whole(&format!("{}. {} ({:?})", index + 1, cause.summary, cause.reason), Some(AnsiColor::Red));
+        lines.line("   Object: ", &cause.object.to_string(), None);
+        lines.line("   Evidence:", "", None);
+        lines.evidence("     ", cause, now);
+        let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
+        let counts = counts.join(", ");
+        if all {
+            lines.line("   Takes down: ", &counts, None);
+            for object in affected {
+                lines.whole(&format!("     {object}"), None);
+            }
+        } else {
+            lines.line("   Takes down: ", &format!("{counts}: {}", named(affected)), None);
+        }
+        lines.line("   Next:", "", None);
+        for command in &cause.next {
+            lines.whole(&format!("     {command}"), None);
+        }
+    }
+}
+
+fn named(affected: &[ObjectId]) -> String {
+    let names: Vec<String> = affected.iter().take(NAMED).map(ToString::to_string).collect();
+    match affected.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_are_named_and_the_others_counted() {
+        let ids: Vec<ObjectId> =
+            (0..5).map(|n| ObjectId::new("g", "Kustomization", Some("a"), &format!("k{n}"))).collect();
+        assert_eq!(named(&ids[..1]), "Kustomization/a/k0");
+        assert_eq!(named(&ids), "Kustomization/a/k0, Kustomization/a/k1, Kustomization/a/k2 and 2 more");
+    }
+}

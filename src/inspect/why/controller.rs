@@ -1,0 +1,207 @@
+//! The controller that an object waits for: missing, stopped, failing, or of another shard.
+
+use serde_json::Value;
+
+use super::{Cause, NextStep, Reason, Walk};
+use crate::api::Component;
+use crate::api::kinds::{self, DEPLOYMENT, FluxKind, INSTANCE};
+use crate::api::operator::desired_replicas;
+use crate::api::well_known::{self, condition::READY};
+use crate::inspect::components;
+use crate::inspect::operator::{self, OperatorState};
+use crate::k8s::label_selector::LabelSelector;
+use crate::k8s::{ObjectId, fields, kstatus};
+
+/// A Deployment of a controller, and which objects are its own.
+#[derive(Clone, Debug)]
+pub(super) struct Controller<'a> {
+    deployment: &'a Value,
+    component: &'static str,
+    /// What `--watch-label-selector` says.
+    selector: Option<LabelSelector>,
+    /// Objects of its own namespace only.
+    is_namespaced: bool,
+}
+
+impl<'a> Controller<'a> {
+    fn of(deployment: &'a Value) -> Option<Self> {
+        let name = fields::name(deployment);
+        let is_it = |component: &Component| {
+            name.strip_prefix(component.as_str()).is_some_and(|shard| shard.is_empty() || shard.starts_with('-'))
+        };
+        let component = Component::ALL.into_iter().find(is_it)?.as_str();
+        let containers = fields::items(deployment, "/spec/template/spec/containers").iter();
+        let arguments: Vec<&str> =
+            containers.flat_map(|container| fields::items(container, "/args")).filter_map(Value::as_str).collect();
+        let value = |flag: &str| arguments.iter().find_map(|argument| argument.strip_prefix(flag));
+        Some(Controller {
+            deployment,
+            component,
+            // A selector that cannot be read is taken as none: the controller would not run with it.
+            selector: value("--watch-label-selector=").and_then(|selector| selector.parse().ok()),
+            is_namespaced: value("--watch-all-namespaces=") == Some("false"),
+        })
+    }
+
+    fn serves(&self, object: &Value) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches_object(object))
+            && (!self.is_namespaced || fields::namespace(object) == fields::namespace(self.deployment))
+    }
+}
+
+/// The controller that reconciles a kind; `None` where it is the operator, or may be anybody.
+pub(super) fn controller_of(kind: &FluxKind) -> Option<&'static str> {
+    let component = match (kind.group, kind.kind) {
+        (_, "ExternalArtifact") => return None,
+        (kinds::SOURCE_GROUP, _) => Component::SourceController,
+        (kinds::SOURCE_EXTENSIONS_GROUP, _) => Component::SourceWatcher,
+        (kinds::KUSTOMIZE_GROUP, _) => Component::KustomizeController,
+        (kinds::HELM_GROUP, _) => Component::HelmController,
+        (kinds::NOTIFICATION_GROUP, _) => Component::NotificationController,
+        (kinds::IMAGE_GROUP, "ImageUpdateAutomation") => Component::ImageAutomationController,
+        (kinds::IMAGE_GROUP, _) => Component::ImageReflectorController,
+        _ => return None,
+    };
+    Some(component.as_str())
+}
+
+impl<'a> Walk<'a> {
+    /// The cause why nobody reconciles an object; `None` when somebody does, or when it cannot be told.
+    pub(super) fn controller(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+        let Some(name) = controller_of(kind) else { return self.operator_of(kind, object) };
+        let all = self.controllers();
+        if !self.snapshot.knows(&DEPLOYMENT) || self.snapshot.is_loading() {
+            return None;
+        }
+        let own: Vec<&Controller<'a>> = all.iter().filter(|controller| controller.component == name).collect();
+        let mut found = None;
+        for controller in own.iter().filter(|controller| controller.serves(object)) {
+            // One that is well is enough.
+            let cause = self.serving(controller.deployment, name)?;
+            found = found.or(Some(cause));
+        }
+        if found.is_some() {
+            return found;
+        }
+        if let Some(other) = own.first() {
+            return Some(unserved(object, name, other));
+        }
+        let is_expected = !all.is_empty() || self.is_component(name) || !is_attended(object);
+        is_expected.then(|| self.absent(name, &all))
+    }
+
+    fn controllers(&mut self) -> Vec<Controller<'a>> {
+        let snapshot = self.snapshot;
+        let find = || components::deployments(snapshot, None).into_iter().filter_map(Controller::of).collect();
+        self.controllers.get_or_insert_with(find).clone()
+    }
+
+    /// What is wrong with a Deployment whose pods have to reconcile.
+    fn serving(&mut self, deployment: &'a Value, name: &str) -> Option<Cause> {
+        let id = ObjectId::of(deployment);
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        let health = kstatus::compute(deployment);
+        let ready = fields::number(deployment, "/status/readyReplicas").unwrap_or(0);
+        let cause = if desired_replicas(deployment) == 0 {
+            self.step(deployment, Some(false), "scaled to zero");
+            let cause = Cause::new(Reason::ControllerStopped, deployment, format!("{name} is scaled to zero"))
+                .evidence("spec", "replicas: 0", None)
+                .next(NextStep::Scale { object: id.clone(), replicas: 1 });
+            Some(cause)
+        } else if health.is_current() || ready > 0 {
+            self.step(deployment, Some(true), health.message);
+            None
+        } else {
+            let cause = self.deployment(deployment);
+            let unexplained = || {
+                Cause::new(Reason::ControllerNotReady, deployment, format!("no pod of {name} is ready"))
+                    .evidence("status", format!("{}: {}", health.status, health.message), None)
+                    .next(NextStep::Describe(id.clone()))
+            };
+            Some(cause.unwrap_or_else(unexplained).at(name))
+        };
+        self.known.insert(id, cause.clone());
+        cause
+    }
+
+    /// Whether an instance has a controller among its components.
+    fn is_component(&self, name: &str) -> bool {
+        let instances = self.snapshot.list(&INSTANCE, None);
+        let mut components = instances.into_iter().flat_map(|instance| fields::items(instance, "/status/components"));
+        components.any(|component| fields::text(component, "/name") == name)
+    }
+
+    fn absent(&self, name: &str, others: &[Controller<'a>]) -> Cause {
+        let instance = self.snapshot.list(&INSTANCE, None).into_iter().next();
+        let beside = others.first().map(|other| other.deployment).or(instance);
+        let namespace = beside.and_then(fields::namespace).unwrap_or(well_known::DEFAULT_NAMESPACE);
+        let id = ObjectId::new(&DEPLOYMENT.group, &DEPLOYMENT.kind, Some(namespace), name);
+        let cause = Cause::of(Reason::ControllerMissing, id, format!("{name} is not installed")).evidence(
+            "status",
+            format!("no Deployment {name} in any namespace"),
+            None,
+        );
+        match instance {
+            Some(instance) => cause.next(NextStep::Explain(ObjectId::of(instance))),
+            None => cause.next(NextStep::advice(format!("install {name}"))),
+        }
+    }
+
+    /// Whether the operator looks after an object of its own kinds.
+    fn operator_of(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+        if kind.group != well_known::GROUP || is_attended(object) {
+            return None;
+        }
+        let namespace = fields::namespace(object).unwrap_or_default();
+        let (deployment, text) = match operator::state(self.snapshot, namespace, self.now) {
+            OperatorState::Absent => (None, "no operator is running"),
+            OperatorState::Stopped(deployment) => (Some(deployment), "no pod of the operator is ready"),
+            OperatorState::Silent(deployment, _) => (Some(deployment), "the operator no longer renews its lease"),
+            OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => return None,
+        };
+        let summary = format!("{text}, and nothing has looked at the object");
+        let cause = Cause::new(Reason::OperatorAbsent, deployment.unwrap_or(object), summary)
+            .evidence("operator", text, None)
+            .at("operator");
+        Some(match deployment {
+            Some(deployment) => cause.next(NextStep::Describe(ObjectId::of(deployment))),
+            None => cause.next(NextStep::advice("install the operator: nothing else reconciles this kind")),
+        })
+    }
+}
+
+fn unserved(object: &Value, name: &str, other: &Controller<'_>) -> Cause {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let shard = labels.into_iter().flatten().find(|(key, _)| key.starts_with("sharding."));
+    let id = ObjectId::of(object);
+    let cause = match shard {
+        Some((key, value)) => {
+            let value = value.as_str().unwrap_or_default();
+            Cause::new(Reason::ShardUnserved, object, format!("no {name} serves the shard {value}"))
+                .evidence("metadata", format!("label {key}: {value}"), None)
+                .at(format!("{name} {value}"))
+        }
+        None if other.is_namespaced => {
+            Cause::new(Reason::ShardUnserved, object, format!("{name} looks at its own namespace only"))
+                .evidence("spec", format!("{} watches one namespace", ObjectId::of(other.deployment)), None)
+                .at(name)
+        }
+        None => Cause::new(Reason::ShardUnserved, object, format!("no {name} selects the object by its labels"))
+            .evidence("metadata", "it has no label of a shard", None)
+            .at(name),
+    };
+    cause.next(NextStep::ShowLabels(id)).next(NextStep::Describe(ObjectId::of(other.deployment)))
+}
+
+/// Whether somebody looked at an object as it is stored, and answered the last request.
+fn is_attended(object: &Value) -> bool {
+    let requested = fields::annotation(object, well_known::REQUESTED_AT_ANNOTATION);
+    let handled = fields::some_text(object, "/status/lastHandledReconcileAt");
+    let has_no_status = kinds::of(fields::group(object), fields::kind(object)).is_some_and(|kind| !kind.has_status);
+    has_no_status
+        || (fields::condition(object, READY).is_some()
+            && fields::is_observed(object)
+            && (requested.is_none() || requested == handled))
+}

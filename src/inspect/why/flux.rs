@@ -1,0 +1,568 @@
+//! One Flux object: who reconciles it, what it reports, what it waits for, what it applied.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal};
+use crate::api::kinds::{self, CRD, FluxKind};
+use crate::api::well_known::condition::{READY, STALLED};
+use crate::inspect::{inventory, trace};
+use crate::k8s::fields::Condition;
+use crate::k8s::{ObjectId, fields, kstatus};
+
+/// A longer way is not followed: what is looked at on it is still on the stack.
+const LONGEST_WAY: usize = 150;
+/// From so many steps on a kind is listed instead of asked for one by one.
+const LISTED_FROM: usize = 8;
+/// What makes pods or waits for something outside.
+const WORKLOADS: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "PersistentVolumeClaim", "Pod"];
+
+impl<'a> Walk<'a> {
+    /// The cause why an object is not well; `None` when it is.
+    pub(super) fn object(&mut self, object: &'a Value) -> Option<Cause> {
+        let id = ObjectId::of(object);
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        // A cycle of dependencies is told where they are looked at.
+        if self.way.contains(&id) || self.way.len() >= LONGEST_WAY {
+            return None;
+        }
+        self.way.push(id.clone());
+        let cause = match kinds::of(&id.group, &id.kind) {
+            Some(_) if id.kind == "FluxInstance" => {
+                let scope = self.scope.clone();
+                let mut below =
+                    Walk { is_overview: self.is_overview, scope, ..Walk::new(self.snapshot, object, self.now) };
+                let cause = below.instance();
+                self.steps.append(&mut below.steps);
+                cause
+            }
+            Some(kind) => self.flux(kind, object),
+            None => self.plain(object),
+        };
+        self.way.pop();
+        self.known.insert(id, cause.clone());
+        cause
+    }
+
+    fn flux(&mut self, kind: &'static FluxKind, object: &'a Value) -> Option<Cause> {
+        let from = self.steps.len();
+        let ready = fields::condition(object, READY);
+        let is_asked = self.way.len() == 1 && !self.is_overview;
+        let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(object);
+        if kinds::is_suspended(object) {
+            let is_cause = is_asked || !is_ready;
+            self.step(object, Some(!is_cause), "suspended");
+            return is_cause.then(|| self.suspended(object));
+        }
+        // Nobody reports on an OCI address of charts, nor on a kind without status.
+        let is_static = ready.is_none() && (!kind.has_status || fields::text(object, "/spec/type") == "oci");
+        let failed = fields::condition(object, STALLED).filter(|c| c.is_true()).or(ready.filter(|c| c.is_false()));
+        let ok = if failed.is_some() { Some(false) } else { (is_ready || is_static).then_some(true) };
+        let says = match ready {
+            Some(ready) => ready.message(),
+            None if is_static => "there is nothing to report",
+            None => "no Ready condition yet",
+        };
+        self.step(object, ok, says);
+        if let Some(cause) = self.deleted(kind, object) {
+            return Some(cause);
+        }
+        if let Some(cause) = self.controller(kind, object) {
+            return Some(cause);
+        }
+        if let Some(failed) = failed {
+            return Some(self.failed(kind, object, failed, from));
+        }
+        if !is_ready && !is_static {
+            return Some(self.unfinished(object, from, is_asked));
+        }
+        // What an instance or a dependency applied is looked into when that is asked about itself.
+        if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
+    }
+
+    /// An object that is being deleted, and who does not let it go.
+    fn deleted(&mut self, kind: &'static FluxKind, object: &'a Value) -> Option<Cause> {
+        let requested = fields::time(object, "/metadata/deletionTimestamp")?;
+        if let Some(cause) = self.controller(kind, object) {
+            return Some(cause);
+        }
+        let held = finalizers(object);
+        let failed = fields::condition(object, READY).filter(|c| c.is_false());
+        let mut cause = Cause::new(
+            Reason::StuckFinalizer,
+            object,
+            format!("deletion was requested, and the finalizer {held} still holds the object"),
+        )
+        .evidence("metadata", format!("finalizers: {held}"), Some(requested));
+        if let Some(failed) = failed {
+            cause = cause.evidence("condition", failed.message(), failed.changed());
+        }
+        Some(cause.next(self.list_events(object)))
+    }
+
+    /// What an object reports as failed.
+    fn failed(&mut self, kind: &'static FluxKind, object: &'a Value, reported: Condition<'a>, from: usize) -> Cause {
+        if reported.reason() == "DependencyNotReady"
+            && let Some(cause) = self.dependencies(object, reported)
+        {
+            return cause;
+        }
+        let is_source = kind.group == kinds::SOURCE_GROUP || kind.kind == "ImageRepository";
+        if is_source {
+            // A chart fails with its repository.
+            let repository = self.source(object);
+            return repository.unwrap_or_else(|| self.failed_source(object, reported, from));
+        }
+        // That the tries are used up says less than what ended each.
+        let reported = ended(object, reported);
+        let text = reported.message();
+        let found = match kind.kind {
+            "Kustomization" => message::kustomization_failure(text),
+            "HelmRelease" => message::release_failure(text),
+            "ImagePolicy" | "ImageUpdateAutomation" => message::image_failure(text),
+            "Receiver" if text.contains("\" not found") => {
+                Some((Reason::SecretMissing, "the secret with the token of the receiver does not exist"))
+            }
+            "ResourceSet" => message::kustomization_failure(text),
+            _ => message::source_failure(text),
+        };
+        let waits_for_source = matches!(reported.reason(), "ArtifactFailed" | "SourceNotReady" | "SourceNotFound")
+            || matches!(found, Some((Reason::ArtifactUnavailable, _)));
+        if waits_for_source
+            && !matches!(found, Some((Reason::KustomizationFailed | Reason::ArtifactCorrupt, _)))
+            && let Some(cause) = self.source(object)
+        {
+            return cause;
+        }
+        if matches!(found, Some((Reason::HealthCheckFailed | Reason::HelmHookFailed, _)))
+            && let Some(cause) = self.unhealthy(object, text)
+        {
+            return cause;
+        }
+        let (reason, summary) = found.unwrap_or(match kind.kind {
+            "Kustomization" => (Reason::KustomizationFailed, "the content of the source cannot be applied"),
+            "HelmRelease" => (Reason::HelmFailed, "the action of Helm failed"),
+            _ => (Reason::ReconciliationFailed, "the last reconciliation failed"),
+        });
+        let cause = Cause::new(reason, object, summary).evidence("condition", text, reported.changed());
+        let cause = self.detailed(cause, object, text);
+        // Where the text alone does not explain it, what is fine is said.
+        let is_vague = found.is_none() || reason == Reason::HealthCheckFailed;
+        if is_vague { self.with_ruled_out(cause, from) } else { cause }
+    }
+
+    /// Adds to a cause what belongs to its reason: fields of the spec, what is broken, and the next step.
+    fn detailed(&mut self, mut cause: Cause, object: &'a Value, text: &str) -> Cause {
+        let namespace = fields::namespace(object).unwrap_or_default();
+        let id = ObjectId::of(object);
+        let again = || NextStep::Reconcile { object: id.clone(), in_process: false, force: false };
+        let spec = |cause: Cause, pointer: &str, field: &str| {
+            let value = fields::some_text(object, pointer).map(|value| format!("{field}: {value}"));
+            cause.evidence("spec", value.unwrap_or_default(), None)
+        };
+        if let Some(place) = place_of_refusal(cause.reason, text, object) {
+            cause = cause.at(place);
+        }
+        match cause.reason {
+            Reason::KustomizationFailed => {
+                spec(cause, "/spec/path", "path").next(self.list_events(object)).next(again())
+            }
+            Reason::SecretMissing => {
+                let name = message::after(text, "secrets ").unwrap_or("NAME");
+                cause
+                    .evidence("secret", format!("Secret/{namespace}/{name} not found"), None)
+                    .at(format!("{namespace}/{name}"))
+                    .next(NextStep::advice(format!("create the Secret {namespace}/{name}")).then(again()))
+            }
+            Reason::DecryptionFailed => {
+                let secret = fields::some_text(object, "/spec/decryption/secretRef/name");
+                let named = secret.or_else(|| message::after(text, "secrets "));
+                let cause = spec(cause, "/spec/decryption/provider", "decryption.provider");
+                let cause = match secret {
+                    Some(secret) => {
+                        cause.evidence("secret", format!("keys come from Secret/{namespace}/{secret}"), None)
+                    }
+                    None => cause.evidence("spec", "decryption.secretRef is not set", None),
+                };
+                cause
+                    .next(NextStep::CreateSecret {
+                        namespace: namespace.into(),
+                        name: named.unwrap_or("sops-keys").into(),
+                        secret: SecretKind::Sops,
+                    })
+                    .next(again())
+            }
+            Reason::DefinitionMissing => self.definition(cause, text).next(again()),
+            Reason::HelmLocked | Reason::HelmOwnership | Reason::HelmFailed | Reason::HelmHookFailed => {
+                let history = fields::items(object, "/status/history").first();
+                let says = history.map(|release| {
+                    format!(
+                        "{} v{}",
+                        fields::text(release, "/status"),
+                        fields::number(release, "/version").unwrap_or(0)
+                    )
+                });
+                cause
+                    .evidence("status", says.map(|says| format!("last release: {says}")).unwrap_or_default(), None)
+                    .next(self.list_events(object))
+                    .next(NextStep::Reconcile { object: id.clone(), in_process: false, force: true })
+            }
+            Reason::ValuesMissing | Reason::ValuesInvalid | Reason::SubstitutionFailed | Reason::ImmutableField => {
+                cause.next(NextStep::Edit(id.clone())).next(again())
+            }
+            Reason::Forbidden => spec(cause, "/spec/serviceAccountName", "serviceAccountName")
+                .next(NextStep::Edit(id.clone()))
+                .next(again()),
+            Reason::NamespaceMissing => {
+                let name = message::after(text, "namespaces ").unwrap_or("NAME");
+                cause.next(NextStep::CreateNamespace(name.to_owned())).next(again())
+            }
+            Reason::ArtifactUnavailable | Reason::ArtifactCorrupt => {
+                let source = trace::source_of(object);
+                let step = source.map(|object| NextStep::Reconcile { object, in_process: false, force: false });
+                cause.next(step.unwrap_or_else(again)).next(self.list_events(object))
+            }
+            Reason::QuotaExceeded
+            | Reason::WebhookRefused
+            | Reason::PolicyRefused
+            | Reason::LimitExceeded
+            | Reason::NamespaceTerminating => {
+                let next = next_for_refusal(cause.reason, text, object);
+                cause.next(next).next(again())
+            }
+            _ => cause.next(self.list_events(object)).next(again()),
+        }
+    }
+
+    /// Where a kind that is not served at a version is served, if anywhere.
+    fn definition(&mut self, cause: Cause, text: &str) -> Cause {
+        let kind = message::after(text, "no matches for kind ").unwrap_or_default().to_owned();
+        let wanted = message::after(text, "in version ").unwrap_or_default().to_owned();
+        let (group, version) = crate::k8s::split_api_version(&wanted);
+        let resource = self.snapshot.resource_type(group, version, &kind);
+        let name = resource.as_ref().map(|resource| format!("{}.{group}", resource.plural));
+        let definition = name.as_deref().and_then(|name| self.snapshot.get(&CRD, None, name));
+        let served = definition.map(|definition| {
+            let versions = fields::items(definition, "/spec/versions").iter();
+            let served = versions.filter(|v| v.get("served").and_then(Value::as_bool).unwrap_or(false));
+            served.map(|v| fields::text(v, "/name")).collect::<Vec<_>>().join(", ")
+        });
+        match served {
+            Some(served) => Cause {
+                reason: Reason::DefinitionVersionUnserved,
+                summary: format!("{kind} is not served at {wanted}"),
+                ..cause
+            }
+            .evidence("status", format!("the definition serves {served}"), None)
+            .next(NextStep::Describe(ObjectId::new(
+                &CRD.group,
+                &CRD.kind,
+                None,
+                &name.unwrap_or_default(),
+            ))),
+            None => cause.next(NextStep::advice(format!("install the definition of {kind} ({wanted})"))),
+        }
+    }
+
+    /// Why a dependency is not ready; `None` when every one is by now.
+    fn dependencies(&mut self, object: &'a Value, reported: Condition<'a>) -> Option<Cause> {
+        if let Some(cycle) = self.cycle(object) {
+            let mut names: Vec<String> = cycle.iter().map(ToString::to_string).collect();
+            let turn = names.iter().enumerate().min_by_key(|(_, name)| name.to_string()).map_or(0, |(at, _)| at);
+            names.rotate_left(turn);
+            let first = cycle.get(turn)?.clone();
+            let way = [names.clone(), names.first().cloned().into_iter().collect()].concat().join(" waits for ");
+            return Some(
+                Cause::of(Reason::DependencyCycle, first.clone(), "the dependencies wait for each other in a circle")
+                    .evidence("spec", way.clone(), None)
+                    .at(way)
+                    .next(NextStep::Edit(first)),
+            );
+        }
+        let mut expression = String::new();
+        for (reference, condition) in depends_on(object) {
+            match self.dependency(&reference) {
+                Some(dependency) => {
+                    if let Some(cause) = self.object(dependency) {
+                        return Some(cause);
+                    }
+                }
+                None if self.is_absent(&reference) => {
+                    let summary = format!("{} {} is waited for and does not exist", reference.kind, reference.name);
+                    return Some(
+                        Cause::of(Reason::DependencyMissing, reference, summary)
+                            .evidence("condition", reported.message(), reported.changed())
+                            .next(NextStep::Edit(ObjectId::of(object))),
+                    );
+                }
+                None => {}
+            }
+            if let Some(condition) = condition {
+                expression = format!("readyExpr of {reference}: {condition}");
+            }
+        }
+        if let Some(cause) = self.source(object) {
+            return Some(cause);
+        }
+        let summary = match expression.is_empty() {
+            true => "what it waits for was not ready when it was looked at last",
+            false => "what it waits for does not fulfil the expression",
+        };
+        let reason = if expression.is_empty() { Reason::InProgress } else { Reason::DependencyNotReady };
+        let cause = Cause::new(reason, object, summary)
+            .evidence("condition", reported.message(), reported.changed())
+            .evidence("spec", expression, None);
+        let cause = self.with_ruled_out(cause, self.steps.len().saturating_sub(1));
+        Some(cause.next(NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false }))
+    }
+
+    /// An object that is waited for; a long chain of them is read as one list.
+    fn dependency(&self, reference: &ObjectId) -> Option<&'a Value> {
+        if self.way.len() > LISTED_FROM
+            && let Some(kind) = kinds::of(&reference.group, &reference.kind)
+        {
+            let _ = self.snapshot.list(&kind.resource_type(), None);
+        }
+        self.snapshot.get_ref(reference)
+    }
+
+    /// Whether it is known that there is no such object.
+    fn is_absent(&self, reference: &ObjectId) -> bool {
+        let version = if reference.version.is_empty() { "v1" } else { &reference.version };
+        let resource = self.snapshot.resource_type(&reference.group, version, &reference.kind);
+        !self.snapshot.is_loading() && resource.is_some_and(|resource| self.snapshot.knows(&resource))
+    }
+
+    /// Objects that wait for each other, reached from one.
+    fn cycle(&self, object: &'a Value) -> Option<Vec<ObjectId>> {
+        let mut way = vec![ObjectId::of(object)];
+        let mut waiting = vec![depends_on(object)];
+        let mut done = BTreeSet::new();
+        while let Some(next) = waiting.last_mut() {
+            let Some((reference, _)) = next.pop() else {
+                waiting.pop();
+                done.extend(way.pop());
+                continue;
+            };
+            if let Some(at) = way.iter().position(|id| *id == reference) {
+                return way.get(at..).map(<[ObjectId]>::to_vec);
+            }
+            if done.contains(&reference) {
+                continue;
+            }
+            if way.len() > LISTED_FROM
+                && let Some(kind) = kinds::of(&reference.group, &reference.kind)
+            {
+                let _ = self.snapshot.list(&kind.resource_type(), None);
+            }
+            if let Some(dependency) = self.snapshot.get_ref(&reference) {
+                way.push(reference);
+                waiting.push(depends_on(dependency));
+            }
+        }
+        None
+    }
+
+    /// Why the content that an object works on is not there.
+    fn source(&mut self, object: &'a Value) -> Option<Cause> {
+        for reference in content_of(object) {
+            match self.snapshot.get_ref(&reference) {
+                Some(source) => {
+                    if let Some(cause) = self.object(source) {
+                        return Some(cause);
+                    }
+                }
+                None if self.is_absent(&reference) => {
+                    self.steps.push(super::WalkStep {
+                        object: reference.clone(),
+                        ok: Some(false),
+                        says: "not found".into(),
+                    });
+                    let summary = format!("{} {} does not exist", reference.kind, reference.name);
+                    let user = ObjectId::of(object);
+                    return Some(
+                        Cause::of(Reason::DependencyMissing, reference, summary)
+                            .evidence("spec", format!("{user} takes its content from it"), None)
+                            .next(NextStep::Edit(user)),
+                    );
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Why something that was applied is not healthy: first what the text names, then what makes pods.
+    fn unhealthy(&mut self, object: &'a Value, text: &str) -> Option<Cause> {
+        let entries = inventory::entries(object);
+        let named = message::named_objects(text).into_iter().filter_map(|named| {
+            let is_it =
+                |id: &&ObjectId| id.kind == named.kind && id.namespace == named.namespace && id.name == named.name;
+            let known = || {
+                let group = kinds::find_resource_type(&named.kind)?.group;
+                Some(ObjectId::new(&group, &named.kind, Some(&named.namespace), &named.name))
+            };
+            entries.iter().find(is_it).cloned().or_else(known)
+        });
+        let mut on_its_way = None;
+        for id in named.collect::<Vec<_>>() {
+            let cause = match self.snapshot.get_ref(&id) {
+                Some(live) => self.object(live),
+                None if self.is_absent(&id) => {
+                    let summary = format!("{} {} is not in the cluster", id.kind, id.name);
+                    let reconcile =
+                        NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false };
+                    Some(
+                        Cause::of(Reason::ObjectMissing, id, summary).evidence("condition", text, None).next(reconcile),
+                    )
+                }
+                None => None,
+            };
+            match cause {
+                Some(cause) if cause.reason == Reason::InProgress => on_its_way = on_its_way.or(Some(cause)),
+                Some(cause) => return Some(cause),
+                None => {}
+            }
+        }
+        if on_its_way.is_some() {
+            return on_its_way;
+        }
+        for live in self.workloads(object, &entries) {
+            if kstatus::compute(live).is_current() {
+                continue;
+            }
+            if let Some(cause) = self.object(live) {
+                return Some(cause);
+            }
+        }
+        None
+    }
+
+    /// What makes pods among what an object applied.
+    fn workloads(&self, object: &'a Value, entries: &[ObjectId]) -> Vec<&'a Value> {
+        let is_workload = |id: &&ObjectId| WORKLOADS.contains(&id.kind.as_str());
+        let listed: Vec<&Value> =
+            entries.iter().filter(is_workload).filter_map(|id| self.snapshot.get_ref(id)).collect();
+        if !entries.is_empty() || fields::kind(object) != "HelmRelease" {
+            return listed;
+        }
+        // Without an inventory the labels tell.
+        let (group, name) = (kinds::HELM_GROUP, fields::name(object));
+        let own = fields::namespace(object).unwrap_or_default();
+        let selector = format!("{group}/name={name},{group}/namespace={own}");
+        let namespace = fields::some_text(object, "/spec/targetNamespace").unwrap_or(own);
+        ["Deployment", "StatefulSet", "DaemonSet"]
+            .into_iter()
+            .filter_map(|kind| kinds::resource_type_of("apps", kind))
+            .chain(kinds::resource_type_of("batch", "Job"))
+            .flat_map(|resource| self.snapshot.list_labelled(&resource, Some(namespace), &selector))
+            .collect()
+    }
+
+    /// An object that nobody has finished yet.
+    fn unfinished(&mut self, object: &'a Value, from: usize, is_asked: bool) -> Cause {
+        let is_source = fields::group(object) == kinds::SOURCE_GROUP;
+        if is_source && let Some(cause) = self.untried_source(object) {
+            return cause;
+        }
+        if let Some(cause) = self.source(object) {
+            return cause;
+        }
+        if is_asked && let Some(cause) = self.applied(object) {
+            return cause;
+        }
+        let ready = fields::condition(object, READY);
+        let says = ready.map_or("no Ready condition yet", |c| c.message());
+        let cause = Cause::new(Reason::InProgress, object, "reconciliation is under way").evidence(
+            "condition",
+            says,
+            ready.and_then(|c| c.changed()),
+        );
+        self.with_ruled_out(cause, from).next(NextStep::Wait(ObjectId::of(object)))
+    }
+
+    /// What an object applied and is not there any more, or not healthy.
+    fn applied(&mut self, object: &'a Value) -> Option<Cause> {
+        let own = ObjectId::of(object);
+        for (id, live) in inventory::owned(self.snapshot, object)? {
+            if id == own || kinds::of(&id.group, &id.kind).is_some() {
+                continue;
+            }
+            match live {
+                None if self.is_absent(&id) => {
+                    self.steps.push(super::WalkStep { object: id.clone(), ok: Some(false), says: "not found".into() });
+                    let summary = format!("{} {} was applied and is gone", id.kind, id.name);
+                    let reconcile = NextStep::Reconcile { object: own, in_process: false, force: false };
+                    return Some(
+                        Cause::of(Reason::ObjectMissing, id, summary)
+                            .evidence("status", "it is in the inventory and not in the cluster", None)
+                            .next(reconcile),
+                    );
+                }
+                Some(live) if !kstatus::compute(live).is_current() => {
+                    if let Some(cause) = self.object(live).filter(|cause| cause.reason != Reason::InProgress) {
+                        return Some(cause);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// The condition that says how the last try ended, where `Ready` only counts tries.
+fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
+    if !reported.message().contains("attempt(s)") && reported.reason() != "RollbackSucceeded" {
+        return reported;
+    }
+    let ended = ["TestSuccess", "Released"].into_iter().filter_map(|kind| fields::condition(object, kind));
+    ended.filter(|c| c.is_false()).last().unwrap_or(reported)
+}
+
+/// What an object waits for, and the expression that has to hold.
+fn depends_on(object: &Value) -> Vec<(ObjectId, Option<String>)> {
+    let own = ObjectId::of(object);
+    let dependencies = fields::items(object, "/spec/dependsOn").iter().map(|dependency| {
+        let (kind, group) = match fields::some_text(dependency, "/kind") {
+            Some(kind) => (kind, fields::group(dependency)),
+            None => (own.kind.as_str(), own.group.as_str()),
+        };
+        let namespace = fields::some_text(dependency, "/namespace").or(own.namespace());
+        let id = ObjectId::new(group, kind, namespace, fields::text(dependency, "/name"));
+        (id.at(fields::version(dependency)), fields::some_text(dependency, "/readyExpr").map(str::to_owned))
+    });
+    dependencies.collect()
+}
+
+/// The objects whose content an object works on.
+fn content_of(object: &Value) -> Vec<ObjectId> {
+    let namespace = fields::namespace(object);
+    let reference = |group: &str, kind: &str, at: &Value| {
+        let place = fields::some_text(at, "/namespace").or(namespace);
+        fields::some_text(at, "/name").map(|name| ObjectId::new(group, kind, place, name))
+    };
+    match fields::kind(object) {
+        "HelmRelease" => {
+            let chart = fields::some_text(object, "/status/helmChart").and_then(|chart| chart.split_once('/'));
+            let chart =
+                chart.map(|(namespace, name)| ObjectId::new(kinds::SOURCE_GROUP, "HelmChart", Some(namespace), name));
+            chart.or_else(|| trace::source_of(object)).into_iter().collect()
+        }
+        "ImagePolicy" => {
+            let at = object.pointer("/spec/imageRepositoryRef");
+            at.and_then(|at| reference(kinds::IMAGE_GROUP, "ImageRepository", at)).into_iter().collect()
+        }
+        "ArtifactGenerator" => fields::items(object, "/spec/sources")
+            .iter()
+            .filter_map(|at| reference(kinds::SOURCE_GROUP, fields::text(at, "/kind"), at))
+            .collect(),
+        _ => trace::source_of(object).into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
