@@ -519,8 +519,8 @@ fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
     if !reported.message().contains("attempt(s)") && reported.reason() != "RollbackSucceeded" {
         return reported;
     }
-    let ended = ["TestSuccess", "Released"].into_iter().filter_map(|kind| fields::condition(object, kind));
-    ended.filter(|c| c.is_false()).last().unwrap_or(reported)
+    let mut ended = ["Released", "TestSuccess"].into_iter().filter_map(|kind| fields::condition(object, kind));
+    ended.find(|c| c.is_false()).unwrap_or(reported)
 }
 
 /// What an object waits for, and the expression that has to hold.
