@@ -48,6 +48,7 @@ pub enum Command {
     Tree(crate::tree::Command),
     Trace(crate::trace::Args),
     Events(crate::events::Args),
+    Logs(crate::logs::Args),
     Stats(crate::stats::Args),
     Status(crate::status::Args),
     Why(crate::why::Args),

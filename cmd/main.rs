@@ -22,6 +22,7 @@ mod generate;
 mod get;
 mod grammar;
 mod kubectl_plugin;
+mod logs;
 mod migrate;
 mod plan;
 mod reconcile;
@@ -96,6 +97,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Tree(command) => tree::run(&command, shell),
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
+        Command::Logs(args) => logs::run(&args, shell),
         Command::Why(args) => why::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),

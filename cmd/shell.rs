@@ -22,7 +22,7 @@ pub mod usage;
 
 pub use config::Config;
 pub use error::{CliError, Exit};
-pub use global_args::{Color, GlobalArgs, SecretArg};
+pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use harmless::harmless;
 use harmless::harmless_in_colour;
 pub use interrupt::{Interruption, interrupted};

@@ -584,6 +584,50 @@ module completions {
     resource?: string         # KIND or KIND/NAME; all Flux kinds without
   ]
 
+  def "nu-complete flux-operator logs level" [] {
+    [ "error" "info" "debug" "trace" ]
+  }
+
+  def "nu-complete flux-operator logs output" [] {
+    [ "text" "json" ]
+  }
+
+  def "nu-complete flux-operator logs color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the logs of Flux's controllers as one, in the order of time
+  export extern "flux-operator logs" [
+    --since: string           # Lines that are not older than this, as 30m, 2h or seconds
+    --tail: string            # The last lines only
+    --level: string@"nu-complete flux-operator logs level" # Lines that matter at least this much
+    --controller: string      # Lines of this controller, with or without -controller, repeatable
+    --follow(-f)              # Go on with what is written, until Ctrl-C
+    --output(-o): string@"nu-complete flux-operator logs output" # Lines to read, or the controllers' own JSON
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator logs color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, or KIND NAME, of a Flux object; all lines without
+  ]
+
   def "nu-complete flux-operator stats ready_status" [] {
     [ "True" "False" "Unknown" "Suspended" ]
   }
@@ -3641,6 +3685,10 @@ module completions {
 
   # Show what happened to Flux objects, oldest first
   export extern "flux-operator help events" [
+  ]
+
+  # Show the logs of Flux's controllers as one, in the order of time
+  export extern "flux-operator help logs" [
   ]
 
   # Count Flux objects by kind: running, failing, suspended, storage

@@ -20,6 +20,7 @@ mod http_client;
 pub mod kubeconfig;
 pub mod lease;
 mod list;
+mod logs;
 mod objects;
 mod questions;
 mod retry;
@@ -33,6 +34,7 @@ pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason,
 pub use events::post_notification;
 pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use list::{List, ListOptions};
+pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
 pub use retry::{Backoff, Retry, RetryObserver, after};
 pub use streamed_body::Pieces;

@@ -13,6 +13,7 @@ pub mod events;
 pub mod instance;
 pub mod inventory;
 pub mod listing;
+pub mod logs;
 pub mod next_step;
 pub(crate) mod operator;
 pub mod read;

@@ -27,6 +27,9 @@ pub fn command(step: &NextStep) -> String {
         NextStep::ListEvents(object) => {
             format!("flux-operator events {}/{}{}", object.kind, object.name, namespace(object))
         }
+        NextStep::ShowLogs(object) => {
+            format!("flux-operator logs {}/{}{}", object.kind, object.name, namespace(object))
+        }
         NextStep::ShowTree(object) => {
             format!("flux-operator tree {} {}{}", object.kind.to_lowercase(), object.name, namespace(object))
         }
@@ -155,6 +158,7 @@ mod tests {
             NextStep::Uninstall(instance.clone()),
             NextStep::ExportInstance(instance.clone()),
             NextStep::ShowTree(other.clone()),
+            NextStep::ShowLogs(other.clone()),
             NextStep::BuildExportedInstance,
             NextStep::CreateInstance,
             NextStep::ApplyInProcess,

@@ -15,6 +15,8 @@ pub enum NextStep {
     Wait(ObjectId),
     Explain(ObjectId),
     ListEvents(ObjectId),
+    /// What the controllers wrote about an object.
+    ShowLogs(ObjectId),
     ShowTree(ObjectId),
     /// Remove an instance and what it installed without an operator.
     Uninstall(ObjectId),

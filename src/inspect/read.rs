@@ -2,5 +2,6 @@
 
 pub mod from_cluster;
 pub mod from_dump;
+pub mod logs;
 pub mod pages;
 pub mod snapshot;

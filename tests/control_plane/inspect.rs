@@ -1,6 +1,7 @@
 //! The read side against a real control plane: what is shown, what is asked of the API server, and why things are not ready.
 
 mod causes;
+mod logs;
 mod reads;
 mod why;
 mod world;
@@ -8,5 +9,9 @@ mod world;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), causes::tests(), reads::tests()].concat().into_iter().map(ClusterTest::that_installs).collect()
+    [why::tests(), causes::tests(), logs::tests(), reads::tests()]
+        .concat()
+        .into_iter()
+        .map(ClusterTest::that_installs)
+        .collect()
 }

@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
         let cause = self.detailed(cause, object, text);
         // Where the text alone does not explain it, what is fine is said.
         let is_vague = found.is_none() || reason == Reason::HealthCheckFailed;
-        if is_vague { self.with_ruled_out(cause, from) } else { cause }
+        if is_vague { self.with_ruled_out(cause, from).next(NextStep::ShowLogs(ObjectId::of(object))) } else { cause }
     }
 
     /// Adds to a cause what belongs to its reason: fields of the spec, what is broken, and the next step.

@@ -2,12 +2,16 @@
 
 use std::convert::Infallible;
 use std::sync::PoisonError;
+use std::time::Duration;
 
+use futures::stream::{self, StreamExt};
 use http::{Request, Response, StatusCode};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -46,24 +50,110 @@ pub async fn start(
     Ok(port)
 }
 
-fn answer(request: &Request<Incoming>, rules: &watch::Receiver<RuleSet>, seen: &SeenPods) -> Response<Full<Bytes>> {
-    let log = log(request, rules, seen);
-    let status = if log.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let body = log.unwrap_or_else(|| "no such container\n".to_owned());
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response
+type Body = BoxBody<Bytes, Infallible>;
+
+fn answer(request: &Request<Incoming>, rules: &watch::Receiver<RuleSet>, seen: &SeenPods) -> Response<Body> {
+    let whole = |text: String| Full::new(Bytes::from(text)).boxed();
+    let Some(log) = Log::of(request, rules, seen) else {
+        let mut response = Response::new(whole("no such container\n".to_owned()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    };
+    let text = log.text().unwrap_or_default();
+    let shown = log.query.shown(&text);
+    if !log.query.follow {
+        return Response::new(whole(shown));
+    }
+    // What a rule adds to the text is written; a text that begins anew is that of another run, and ends this one.
+    let more = stream::unfold((log, text), |(log, text)| async move {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = log.text()?;
+            let added = now.strip_prefix(text.as_str())?.to_owned();
+            if !added.is_empty() {
+                let shown = log.query.shown(&added);
+                return Some((frame(shown), (log, now)));
+            }
+        }
+    });
+    Response::new(BodyExt::boxed(StreamBody::new(stream::once(async { frame(shown) }).chain(more))))
 }
 
-fn log(request: &Request<Incoming>, rules: &watch::Receiver<RuleSet>, seen: &SeenPods) -> Option<String> {
-    let mut parts = request.uri().path().strip_prefix("/containerLogs/")?.split('/');
-    let key = (parts.next()?.to_owned(), parts.next()?.to_owned());
-    let container = parts.next()?;
-    let pod = seen.lock().unwrap_or_else(PoisonError::into_inner).get(&key)?.clone();
-    let text = rules.borrow().log(&pod, container);
-    let tail = request.uri().query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("tailLines="));
-    Some(match tail.and_then(|count| count.parse().ok()) {
-        Some(count) => crate::support::last_lines(&text, count) + "\n",
-        None => text,
-    })
+fn frame(text: String) -> Result<Frame<Bytes>, Infallible> {
+    Ok(Frame::data(Bytes::from(text)))
+}
+
+/// How often a log that is followed is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The log of one container.
+struct Log {
+    rules: watch::Receiver<RuleSet>,
+    seen: SeenPods,
+    pod: (String, String),
+    container: String,
+    query: Query,
+}
+
+impl Log {
+    fn of(request: &Request<Incoming>, rules: &watch::Receiver<RuleSet>, seen: &SeenPods) -> Option<Log> {
+        let mut parts = request.uri().path().strip_prefix("/containerLogs/")?.split('/');
+        let log = Log {
+            rules: rules.clone(),
+            seen: seen.clone(),
+            pod: (parts.next()?.to_owned(), parts.next()?.to_owned()),
+            container: parts.next()?.to_owned(),
+            query: Query::of(request.uri().query().unwrap_or_default()),
+        };
+        log.text().map(|_| log)
+    }
+
+    /// What was written until now; `None` once the pod is gone.
+    fn text(&self) -> Option<String> {
+        let pod = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&self.pod)?.clone();
+        Some(self.rules.borrow().log(&pod, &self.container))
+    }
+}
+
+/// The part of a log that is asked for.
+struct Query {
+    follow: bool,
+    timestamps: bool,
+    tail: Option<usize>,
+    /// RFC 3339, which is in order as a text where it is in UTC and as precise.
+    since: Option<String>,
+}
+
+impl Query {
+    fn of(query: &str) -> Query {
+        let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        Query {
+            follow: value("follow") == Some("true"),
+            timestamps: value("timestamps") == Some("true"),
+            tail: value("tailLines").and_then(|count| count.parse().ok()),
+            since: value("sinceTime").map(|time| time.replace("%3A", ":")),
+        }
+    }
+
+    fn shown(&self, text: &str) -> String {
+        let moment = |line: &str| {
+            let line: Option<Value> = serde_json::from_str(line).ok();
+            line.and_then(|line| line["ts"].as_str().map(str::to_owned))
+        };
+        let seconds = |time: &str| time.get(..19).unwrap_or_default().to_owned();
+        let is_late = |line: &&str| match (&self.since, moment(line)) {
+            (Some(since), Some(moment)) => seconds(&moment) >= seconds(since),
+            _ => true,
+        };
+        let lines: Vec<String> = text
+            .lines()
+            .filter(is_late)
+            .map(|line| match self.timestamps {
+                true => format!("{} {line}\n", moment(line).unwrap_or_else(|| "2026-01-01T00:00:00Z".to_owned())),
+                false => format!("{line}\n"),
+            })
+            .collect();
+        let first = self.tail.map_or(0, |count| lines.len().saturating_sub(count));
+        lines[first..].concat()
+    }
 }

@@ -1,0 +1,260 @@
+//! `logs`: what Flux's controllers write, as one log.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Reset};
+use clap::ValueEnum;
+use flux_operator::api::kinds;
+use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
+use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
+use flux_operator::k8s::ObjectId;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::common::args::unknown_kind;
+use crate::common::connect::cli_error;
+use crate::common::read_source::{FromArgs, Source, kind_and_name};
+use crate::render::table::clean;
+use crate::shell::{CliError, DurationArg, Exit, Shell};
+
+/// Show the logs of Flux's controllers as one, in the order of time
+///
+/// All controllers of the cluster, or the lines about one object. A pod that is
+/// restarted or replaced goes on in the same stream with --follow.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The last hour of all controllers\n  \
+    flux-operator logs --since 1h\n\n  \
+    # One object\n  \
+    flux-operator -n apps logs kustomization/podinfo\n\n  \
+    # Errors of one controller as they happen\n  \
+    flux-operator logs --controller helm --level error --follow\n\n  \
+    # The controllers' own JSON, one object a line\n  \
+    flux-operator -n apps logs hr podinfo --tail 100 -o json")]
+pub struct Args {
+    /// KIND/NAME, or KIND NAME, of a Flux object; all lines without
+    #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
+    pub resource: Vec<String>,
+    /// Lines that are not older than this, as 30m, 2h or seconds
+    #[arg(long, value_name = "DURATION")]
+    pub since: Option<DurationArg>,
+    /// The last lines only
+    #[arg(long, value_name = "LINES")]
+    pub tail: Option<usize>,
+    /// Lines that matter at least this much
+    #[arg(long, value_enum, value_name = "LEVEL", ignore_case = true)]
+    pub level: Option<Level>,
+    /// Lines of this controller, with or without -controller, repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub controller: Vec<String>,
+    /// Go on with what is written, until Ctrl-C
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Lines to read, or the controllers' own JSON
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub output: LogFormat,
+    #[command(flatten)]
+    pub from: FromArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    Error,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Level {
+    fn severity(self) -> Severity {
+        match self {
+            Level::Error => Severity::Error,
+            Level::Info => Severity::Info,
+            Level::Debug => Severity::Debug,
+            Level::Trace => Severity::Trace,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Bytes that are printed together.
+const BLOCK: usize = 64 * 1024;
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let named = match args.resource.as_slice() {
+        [] => None,
+        words => {
+            let (kind, name) = kind_and_name(words)?;
+            Some((kinds::find(kind).ok_or_else(|| unknown_kind(kind))?, name))
+        }
+    };
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let object = named
+            .map(|(kind, name)| ObjectId::new(kind.group, kind.kind, source.namespace("default").as_deref(), name));
+        let since = args.since.and_then(|since| source.now().checked_sub(since.0).ok());
+        let filter = LogFilter { object, least: args.level.map(Level::severity) };
+        let wanted = Wanted { filter, since, tail: args.tail };
+        let mut printer = Printer { shell, format: args.output, block: String::new() };
+        match &source {
+            Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
+            Source::Dump(snapshot, _) => {
+                for entry in of_dump(snapshot, &args.controller, &wanted) {
+                    printer.add(&entry)?;
+                }
+                printer.flush()?;
+                Ok(Exit::Done)
+            }
+            Source::Cluster(session) => {
+                let started = Timestamp::now();
+                let sources = sources_now(&session.cluster, &args.controller).await.map_err(|e| cli_error(&e))?;
+                if sources.is_empty() {
+                    return Err(nobody(args, &source.place()));
+                }
+                let mut last: HashMap<String, Timestamp> = HashMap::new();
+                // Only new lines are wanted where nothing says how many of the old ones.
+                if !args.follow || args.tail.is_some() || args.since.is_some() {
+                    let problems = read(&session.cluster, sources.clone(), &wanted, |entry| {
+                        if let Some(at) = entry.at {
+                            last.insert(entry.source.pod.clone(), at);
+                        }
+                        printer.add(&entry)
+                    })
+                    .await?;
+                    printer.flush()?;
+                    for problem in problems {
+                        shell.warn(&problem.sentence());
+                    }
+                }
+                if args.follow {
+                    shell.interruption().set("nothing was changed", None);
+                    let from = (last, since.unwrap_or(started));
+                    follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
+                        entries.iter().try_for_each(|entry| printer.add(entry))?;
+                        printer.flush()
+                    })
+                    .await?;
+                }
+                Ok(Exit::Done)
+            }
+        }
+    })
+}
+
+/// Nobody writes a log, as far as it can be seen.
+fn nobody(args: &Args, place: &str) -> CliError {
+    let who = match args.controller.as_slice() {
+        [] => "no pod of a Flux controller".to_owned(),
+        names => format!("no pod of {}", names.join(", ")),
+    };
+    CliError::new(Exit::NotFound, format!("cannot read logs in {place}: there is {who}"))
+        .hint("see what is installed with `flux-operator get components -A`")
+}
+
+/// Prints lines in blocks.
+struct Printer<'a> {
+    shell: &'a Shell,
+    format: LogFormat,
+    block: String,
+}
+
+impl Printer<'_> {
+    fn add(&mut self, entry: &Entry) -> Result<(), CliError> {
+        match self.format {
+            LogFormat::Json => self.block.push_str(&as_json(entry)),
+            LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),
+        }
+        self.block.push('\n');
+        if self.block.len() >= BLOCK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), CliError> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let block = std::mem::take(&mut self.block);
+        self.shell.print_in_colour(&block)
+    }
+}
+
+/// The controller's own JSON; a line that is none becomes the message of one.
+fn as_json(entry: &Entry) -> String {
+    let is_json = entry.text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&entry.text).is_ok();
+    if is_json {
+        return entry.text.clone();
+    }
+    let at = entry.at.map_or(Value::Null, |at| at.to_string().into());
+    json!({"ts": at, "msg": entry.text}).to_string()
+}
+
+/// `2026-01-01T00:00:00.000Z error helm-controller HelmRelease/apps/web: what happened key=value`
+fn as_text(entry: &Entry, color: bool) -> String {
+    let line = LogLine::parse(&entry.text, entry.at);
+    let at = line.at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"));
+    let level = line.severity.map_or("-", Severity::as_str);
+    let style = match line.severity {
+        Some(Severity::Error) | None => Some(AnsiColor::Red),
+        Some(Severity::Debug | Severity::Trace) => Some(AnsiColor::BrightBlack),
+        Some(Severity::Info) => None,
+    };
+    let level = match style.filter(|_| color) {
+        Some(style) => format!("{}{level:5}{Reset}", style.on_default()),
+        None => format!("{level:5}"),
+    };
+    let object = line.object.map(|object| format!(" {object}:")).unwrap_or_default();
+    let mut text = format!("{at} {level} {}", clean(&format!("{}{object} {}", entry.source.controller, line.message)));
+    for (key, value) in &line.fields {
+        // Writing to a String cannot fail.
+        let _ = match value.contains([' ', '"']) {
+            true => write!(text, " {}={}", clean(key), Value::from(clean(value))),
+            false => write!(text, " {}={}", clean(key), clean(value)),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flux_operator::inspect::logs::LogSource;
+
+    use super::*;
+
+    fn entry(text: &str) -> Entry {
+        let word = |word: &str| word.to_owned();
+        let source = LogSource {
+            controller: word("source-controller"),
+            namespace: word("fs"),
+            pod: word("sc-1"),
+            container: word("manager"),
+            is_restarted: false,
+        };
+        Entry { at: "2026-01-01T00:00:01.25Z".parse().ok(), source: Arc::new(source), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_line_is_readable_and_cannot_steer_a_terminal() {
+        let text = r#"{"level":"error","ts":"x","msg":"Reconciler error","controllerKind":"GitRepository","namespace":"apps","name":"app","error":"no such \u001b[31mhost"}"#;
+        let line = as_text(&entry(text), false);
+        assert_eq!(
+            line,
+            r#"2026-01-01T00:00:01.250Z error source-controller GitRepository/apps/app: Reconciler error error="no such [31mhost""#
+        );
+        let panic = as_text(&entry("panic: no"), false);
+        assert_eq!(panic, "2026-01-01T00:00:01.250Z -     source-controller panic: no");
+    }
+
+    #[test]
+    fn json_stays_as_it_was_written_and_other_lines_become_json() {
+        let text = r#"{"level":"info",  "msg":"x"}"#;
+        assert_eq!(as_json(&entry(text)), text);
+        assert_eq!(as_json(&entry("panic: \"no\"")), r#"{"ts":"2026-01-01T00:00:01.25Z","msg":"panic: \"no\""}"#);
+    }
+}

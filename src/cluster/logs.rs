@@ -1,0 +1,105 @@
+//! The log of a container, read while it arrives: however long it is, a few kilobytes of it are in memory.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::io::{AsyncBufRead, AsyncBufReadExt};
+use jiff::Timestamp;
+use tokio::time::timeout;
+
+use super::call::{Call, encode, object_path};
+use super::retry::Streamed;
+use super::transport::TimedOut;
+use super::{Cluster, ClusterError};
+use crate::api::kinds::POD;
+
+/// Which part of a log, and whether its end is waited for.
+#[derive(Clone, Debug, Default)]
+pub struct LogOptions {
+    /// Go on until the container ends.
+    pub follow: bool,
+    /// Of the run before the last restart.
+    pub previous: bool,
+    /// The last lines only.
+    pub tail: Option<u64>,
+    /// From this moment on.
+    pub since: Option<Timestamp>,
+}
+
+/// A log that is being read. Each line begins with the moment it was written (RFC 3339) and a blank.
+pub struct LogStream {
+    body: Pin<Box<dyn AsyncBufRead + Send>>,
+    /// How long the next piece may take; what is followed may be silent for ever.
+    limit: Option<Duration>,
+    cluster: Cluster,
+    attempted: String,
+}
+
+impl Cluster {
+    /// Opens the log of a container.
+    ///
+    /// # Errors
+    /// Not found, denied, unreachable; a container that has not started answers with 400.
+    pub async fn log_stream(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        options: &LogOptions,
+    ) -> Result<LogStream, ClusterError> {
+        let attempted = format!("read the log of pod/{namespace}/{pod}");
+        let opened = async {
+            let path = object_path(&POD, Some(namespace), pod)?;
+            let mut path = format!("{path}/log?container={}&timestamps=true", encode(container));
+            for (name, on) in [("follow", options.follow), ("previous", options.previous)] {
+                if on {
+                    path.push_str(&format!("&{name}=true"));
+                }
+            }
+            if let Some(lines) = options.tail {
+                path.push_str(&format!("&tailLines={lines}"));
+            }
+            if let Some(since) = options.since {
+                path.push_str(&format!("&sinceTime={}", encode(&since.to_string())));
+            }
+            let mut request = Call::get(path).request()?;
+            request.extensions_mut().insert(Streamed);
+            self.client.request_stream(request).await
+        };
+        match opened.await {
+            Ok(body) => {
+                let limit = (!options.follow).then_some(self.request_timeout);
+                Ok(LogStream { body: Box::pin(body), limit, cluster: self.clone(), attempted })
+            }
+            Err(error) => Err(self.explain(&error, attempted, None)),
+        }
+    }
+}
+
+impl LogStream {
+    /// Appends what has arrived to `text`, waiting for something if nothing has: how many bytes came, 0 at the end.
+    ///
+    /// # Errors
+    /// The connection is cut, or nothing comes within the limit of a call.
+    pub async fn read(&mut self, text: &mut Vec<u8>) -> Result<usize, ClusterError> {
+        let read = async {
+            let piece = self.body.fill_buf().await?;
+            text.extend_from_slice(piece);
+            Ok(piece.len())
+        };
+        let read = match self.limit {
+            Some(limit) => match timeout(limit, read).await {
+                Ok(read) => read.map_err(kube::Error::ReadEvents),
+                Err(_) => Err(kube::Error::Service(Box::new(TimedOut { after: limit }))),
+            },
+            None => read.await.map_err(kube::Error::ReadEvents),
+        };
+        match read {
+            Ok(length) => {
+                self.body.as_mut().consume(length);
+                Ok(length)
+            }
+            Err(error) => Err(self.cluster.explain(&error, self.attempted.as_str(), None)),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! `logs`: the lines that Flux's controllers write, where they are written, and what they are about. Pure.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::components;
+use super::operator;
+use super::read::snapshot::Snapshot;
+use crate::api::well_known;
+use crate::k8s::{ObjectId, fields};
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Trace,
+    Debug,
+    Info,
+    Error,
+}
+
+impl Severity {
+    fn of(word: &str) -> Self {
+        match word {
+            "trace" => Severity::Trace,
+            "debug" => Severity::Debug,
+            "info" => Severity::Info,
+            // What is neither is worth reading: `warn`, `fatal`, `panic`.
+            _ => Severity::Error,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Trace => "trace",
+            Severity::Debug => "debug",
+            Severity::Info => "info",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A container whose log is read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogSource {
+    /// The Deployment that runs it.
+    pub controller: String,
+    pub namespace: String,
+    pub pod: String,
+    pub container: String,
+    /// It was restarted: there is a log of the run before.
+    pub is_restarted: bool,
+}
+
+/// Which lines are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct LogFilter {
+    /// Lines about this object.
+    pub object: Option<ObjectId>,
+    /// Lines that matter at least this much.
+    pub least: Option<Severity>,
+}
+
+impl LogFilter {
+    /// Whether a line is wanted; `text` without the moment before it.
+    pub fn lets(&self, text: &str) -> bool {
+        let names_it = |object: &ObjectId| text.contains(object.name.as_str());
+        // Most lines are settled without being parsed.
+        if self.object.as_ref().is_some_and(|object| !names_it(object)) {
+            return false;
+        }
+        if self.object.is_none() && self.least.is_none_or(|least| least <= Severity::Trace) {
+            return true;
+        }
+        let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
+            // A panic is about no object that could be told.
+            return self.object.is_none();
+        };
+        let is_about = |object: &ObjectId| object_of(&line).is_some_and(|found| is_same(&found, object));
+        self.least.is_none_or(|least| severity(&line) >= least) && self.object.as_ref().is_none_or(is_about)
+    }
+}
+
+/// Lines name no group.
+fn is_same(found: &ObjectId, object: &ObjectId) -> bool {
+    found.kind == object.kind && found.name == object.name && found.namespace == object.namespace
+}
+
+fn severity(line: &Map<String, Value>) -> Severity {
+    line.get("level").and_then(Value::as_str).map_or(Severity::Info, Severity::of)
+}
+
+/// The object a line is about: the one that is reconciled, or the one an event is about.
+fn object_of(line: &Map<String, Value>) -> Option<ObjectId> {
+    let text = |object: &Map<String, Value>, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+    for key in ["eventInvolvedObject", "involvedObject", "object"] {
+        if let Some(Value::Object(found)) = line.get(key)
+            && let (Some(kind), Some(name)) = (text(found, "kind"), text(found, "name"))
+        {
+            return Some(ObjectId::new("", &kind, text(found, "namespace").as_deref(), &name));
+        }
+    }
+    let kind = text(line, "controllerKind")?;
+    let name = text(line, "name")?;
+    Some(ObjectId::new("", &kind, text(line, "namespace").as_deref(), &name))
+}
+
+/// A line as a person reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogLine {
+    pub at: Option<Timestamp>,
+    /// `None` for a line that is no JSON, such as one of a panic.
+    pub severity: Option<Severity>,
+    pub object: Option<ObjectId>,
+    pub message: String,
+    /// What else it says, in its order.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Fields that say who writes, not what happened, and those that are shown by themselves.
+const KNOWN: [&str; 14] = [
+    "level",
+    "ts",
+    "msg",
+    "logger",
+    "caller",
+    "stacktrace",
+    "controller",
+    "controllerGroup",
+    "controllerKind",
+    "namespace",
+    "name",
+    "reconcileID",
+    "eventInvolvedObject",
+    "involvedObject",
+];
+
+impl LogLine {
+    /// Reads a line; `at` is when it was written, where that stands before it.
+    pub fn parse(text: &str, at: Option<Timestamp>) -> Self {
+        let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
+            return LogLine { at, severity: None, object: None, message: text.trim_end().to_owned(), fields: vec![] };
+        };
+        let object = object_of(&line);
+        let kind = object.as_ref().map(|object| object.kind.clone()).unwrap_or_default();
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let others = line.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str()) && **key != kind);
+        LogLine {
+            at: at.or_else(|| line.get("ts").and_then(Value::as_str).and_then(|ts| ts.parse().ok())),
+            severity: Some(severity(&line)),
+            message: line.get("msg").map(&plain).unwrap_or_default(),
+            fields: others.map(|(key, value)| (key.clone(), plain(value))).collect(),
+            object,
+        }
+    }
+}
+
+/// Takes the moment off that stands before a line.
+pub fn split_moment(line: &str) -> (Option<Timestamp>, &str) {
+    match line.split_once(' ') {
+        Some((moment, rest)) if moment.len() >= 20 => match moment.parse() {
+            Ok(at) => (Some(at), rest),
+            Err(_) => (None, line),
+        },
+        _ => (None, line),
+    }
+}
+
+/// The containers of Flux's controllers and of the operator, by controller and pod; of all without names.
+pub fn sources(snapshot: &Snapshot, controllers: &[String]) -> Vec<LogSource> {
+    let is_wanted = |name: &str| {
+        controllers.is_empty()
+            || controllers.iter().any(|wanted| name == wanted || name.strip_suffix("-controller") == Some(wanted))
+    };
+    let mut deployments = components::deployments(snapshot, None);
+    if let Some(operator) = operator::deployment(snapshot, well_known::DEFAULT_NAMESPACE) {
+        deployments.push(operator);
+    }
+    let wanted = deployments.into_iter().filter(|deployment| is_wanted(fields::name(deployment)));
+    let mut sources: Vec<LogSource> = wanted
+        .flat_map(|deployment| {
+            let name = fields::name(deployment);
+            components::pods(snapshot, deployment).into_iter().flat_map(move |pod| containers(name, pod))
+        })
+        .collect();
+    sources.sort();
+    sources.dedup();
+    sources
+}
+
+fn containers(controller: &str, pod: &Value) -> Vec<LogSource> {
+    let statuses = fields::items(pod, "/status/containerStatuses");
+    let is_restarted = |name: &str| {
+        let status = statuses.iter().find(|status| fields::text(status, "/name") == name);
+        status.and_then(|status| fields::number(status, "/restartCount")).unwrap_or(0) > 0
+    };
+    let containers = fields::items(pod, "/spec/containers").iter().map(|container| fields::text(container, "/name"));
+    containers
+        .map(|name| LogSource {
+            controller: controller.to_owned(),
+            namespace: fields::namespace(pod).unwrap_or_default().to_owned(),
+            pod: fields::name(pod).to_owned(),
+            container: name.to_owned(),
+            is_restarted: is_restarted(name),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const APPLIED: &str = r#"{"level":"info","ts":"2026-01-01T00:00:01.5Z","msg":"server-side apply completed","controller":"kustomization","controllerGroup":"kustomize.toolkit.fluxcd.io","controllerKind":"Kustomization","Kustomization":{"name":"app","namespace":"apps"},"namespace":"apps","name":"app","reconcileID":"1","revision":"main@sha1:abc"}"#;
+    const FAILED: &str = r#"{"level":"error","ts":"2026-01-01T00:00:02Z","msg":"Reconciler error","controllerKind":"GitRepository","namespace":"apps","name":"app","error":"no such host"}"#;
+    const EVENT: &str = r#"{"level":"info","ts":"2026-01-01T00:00:03Z","logger":"event-server","msg":"Dispatching event","eventInvolvedObject":{"kind":"Kustomization","namespace":"apps","name":"app"}}"#;
+
+    fn object(kind: &str, name: &str) -> LogFilter {
+        LogFilter { object: Some(ObjectId::new("x", kind, Some("apps"), name)), least: None }
+    }
+
+    #[test]
+    fn lines_are_about_one_object_of_one_kind() {
+        let about = |filter: &LogFilter| [APPLIED, FAILED, EVENT].map(|line| filter.lets(line));
+        assert_eq!(about(&object("Kustomization", "app")), [true, false, true]);
+        assert_eq!(about(&object("GitRepository", "app")), [false, true, false]);
+        assert_eq!(about(&object("Kustomization", "ap")), [false; 3], "part of a name is no name");
+        let elsewhere =
+            LogFilter { object: Some(ObjectId::new("x", "Kustomization", Some("web"), "app")), least: None };
+        assert_eq!(about(&elsewhere), [false; 3]);
+        assert_eq!(about(&LogFilter::default()), [true; 3]);
+    }
+
+    #[test]
+    fn a_level_keeps_what_matters_more_and_what_is_no_json() {
+        let least = |least: Severity| LogFilter { object: None, least: Some(least) };
+        assert!(!least(Severity::Error).lets(APPLIED));
+        assert!(least(Severity::Error).lets(FAILED) && least(Severity::Info).lets(FAILED));
+        assert!(least(Severity::Error).lets("panic: runtime error: index out of range"));
+        assert!(!object("Kustomization", "app").lets("goroutine 1 [running]: app"));
+        assert!(least(Severity::Debug).lets(APPLIED) && !least(Severity::Info).lets(r#"{"level":"debug","msg":"x"}"#));
+    }
+
+    #[test]
+    fn a_line_says_what_happened_to_whom() {
+        let line = LogLine::parse(APPLIED, None);
+        assert_eq!(line.at, "2026-01-01T00:00:01.5Z".parse().ok());
+        assert_eq!(line.object.unwrap().to_string(), "Kustomization/apps/app");
+        assert_eq!((line.message.as_str(), line.severity), ("server-side apply completed", Some(Severity::Info)));
+        assert_eq!(line.fields, [("revision".to_owned(), "main@sha1:abc".to_owned())]);
+        let panic = LogLine::parse("panic: no\n", "2026-01-01T00:00:05Z".parse().ok());
+        assert_eq!((panic.message.as_str(), panic.severity, panic.object), ("panic: no", None, None));
+    }
+
+    #[test]
+    fn the_moment_before_a_line_is_taken_off() {
+        let (at, rest) = split_moment("2026-01-01T00:00:01.123456789Z {\"msg\":\"a b\"}");
+        assert_eq!((at, rest), ("2026-01-01T00:00:01.123456789Z".parse().ok(), "{\"msg\":\"a b\"}"));
+        assert_eq!(split_moment("panic: no moment"), (None, "panic: no moment"));
+    }
+
+    #[test]
+    fn every_container_of_every_controller_is_a_source() {
+        let deployment = |name: &str, part_of: &str| {
+            json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "fs", "labels": {"app.kubernetes.io/part-of": part_of}},
+            "spec": {"selector": {"matchLabels": {"app": name}}}})
+        };
+        let pod = |name: &str, app: &str, restarts: i64| {
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "fs", "labels": {"app": app}},
+                "spec": {"containers": [{"name": "manager"}]},
+                "status": {"containerStatuses": [{"name": "manager", "restartCount": restarts}]}})
+        };
+        let snapshot = Snapshot::of_dump([
+            deployment("source-controller", "flux"),
+            deployment("helm-controller", "flux"),
+            deployment("web", "shop"),
+            pod("sc-1", "source-controller", 2),
+            pod("hc-1", "helm-controller", 0),
+            pod("web-1", "web", 0),
+        ]);
+        let found = |wanted: &[&str]| -> Vec<(String, bool)> {
+            let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+            sources(&snapshot, &wanted).into_iter().map(|source| (source.pod, source.is_restarted)).collect()
+        };
+        assert_eq!(found(&[]), [("hc-1".to_owned(), false), ("sc-1".to_owned(), true)]);
+        assert_eq!(found(&["source"]), [("sc-1".to_owned(), true)]);
+        assert_eq!(found(&["source-controller", "helm"]).len(), 2);
+    }
+}

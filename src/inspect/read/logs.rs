@@ -1,0 +1,405 @@
+//! Logs of many containers as one, in the order of time, read while they arrive.
+//!
+//! ```text
+//! container ─► lines ─► filter ─► queue ┐
+//! container ─► lines ─► filter ─► queue ┴► merge by time ─► one line after the other
+//! ```
+//! Every queue is short: a log of gigabytes is never in memory, and whoever reads slowly slows the reading down.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::from_cluster;
+use super::snapshot::Snapshot;
+use crate::api::kinds::POD;
+use crate::cluster::watch::Follower;
+use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, LogOptions, Reason};
+use crate::inspect::logs::{LogFilter, LogLine, LogSource, sources, split_moment};
+
+/// Pieces of a log that wait to be merged.
+const QUEUE: usize = 4;
+/// A line longer than this is handed on in parts.
+const LONGEST_LINE: usize = 1 << 20;
+/// Lines that are written at the same time arrive within this while; then they are in order.
+const SETTLE: Duration = Duration::from_millis(200);
+/// Lines that are handed on at once though more may arrive.
+const FULL: usize = 10_000;
+/// Pauses before a log that ended is opened again.
+const REOPEN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// One line of one container.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub at: Option<Timestamp>,
+    pub source: Arc<LogSource>,
+    /// Without the moment before it and without its end.
+    pub text: String,
+}
+
+/// Which part of the logs.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub filter: LogFilter,
+    pub since: Option<Timestamp>,
+    /// The last lines of all that the filter lets through.
+    pub tail: Option<usize>,
+}
+
+/// Takes lines out of what arrives.
+#[derive(Default)]
+struct Lines {
+    unread: Vec<u8>,
+    /// A line without a moment was written with the one before it.
+    last: Option<Timestamp>,
+}
+
+impl Lines {
+    /// The complete lines that the filter lets through; with `all` what is left as well.
+    fn take(&mut self, source: &Arc<LogSource>, filter: &LogFilter, after: Option<Timestamp>, all: bool) -> Vec<Entry> {
+        let end = match self.unread.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => at + 1,
+            None if all || self.unread.len() > LONGEST_LINE => self.unread.len(),
+            None => return vec![],
+        };
+        let end = if all { self.unread.len() } else { end };
+        let text = String::from_utf8_lossy(self.unread.get(..end).unwrap_or_default());
+        let mut entries = vec![];
+        for line in text.lines() {
+            let (at, text) = split_moment(line);
+            self.last = at.or(self.last);
+            // A server that is asked from a second on tells that second once more.
+            if after.is_some() && self.last <= after {
+                continue;
+            }
+            if !text.trim().is_empty() && filter.lets(text) {
+                entries.push(Entry { at: self.last, source: source.clone(), text: text.to_owned() });
+            }
+        }
+        drop(text);
+        self.unread.drain(..end);
+        entries
+    }
+}
+
+/// Reads the logs of all sources once and hands their lines on in the order of time.
+///
+/// Returns what could not be read: the log of a container that has not started, or of one that is gone.
+///
+/// # Errors
+/// Of `on_entry`, which ends the reading.
+pub async fn read<E>(
+    cluster: &Cluster,
+    sources: Vec<LogSource>,
+    wanted: &Wanted,
+    mut on_entry: impl FnMut(Entry) -> Result<(), E>,
+) -> Result<Vec<ClusterError>, E> {
+    let mut tasks = JoinSet::new();
+    let mut queues = vec![];
+    for source in sources {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        queues.push(Queue { receiver, head: VecDeque::new() });
+        tasks.spawn(read_one(cluster.clone(), Arc::new(source), wanted.clone(), sender));
+    }
+    let mut kept: VecDeque<Entry> = VecDeque::new();
+    while let Some(entry) = next(&mut queues).await {
+        match wanted.tail {
+            Some(count) => {
+                kept.push_back(entry);
+                if kept.len() > count {
+                    kept.pop_front();
+                }
+            }
+            None => on_entry(entry)?,
+        }
+    }
+    for entry in kept {
+        on_entry(entry)?;
+    }
+    let mut problems = vec![];
+    while let Some(done) = tasks.join_next().await {
+        // A task ends otherwise only by a panic of ours, which has been reported by then.
+        problems.extend(done.ok().and_then(Result::err));
+    }
+    Ok(problems)
+}
+
+struct Queue {
+    receiver: mpsc::Receiver<Vec<Entry>>,
+    head: VecDeque<Entry>,
+}
+
+/// The oldest line of all logs. Each log is in order, so the oldest of their first lines is it.
+async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
+    let mut at = 0;
+    while let Some(queue) = queues.get_mut(at) {
+        if queue.head.is_empty() {
+            match queue.receiver.recv().await {
+                Some(entries) => queue.head.extend(entries),
+                None => {
+                    queues.swap_remove(at);
+                }
+            }
+        } else {
+            at += 1;
+        }
+    }
+    let oldest = queues.iter_mut().min_by_key(|queue| {
+        let first = queue.head.front();
+        (first.and_then(|entry| entry.at), first.map(|entry| entry.source.clone()))
+    })?;
+    oldest.head.pop_front()
+}
+
+async fn read_one(
+    cluster: Cluster,
+    source: Arc<LogSource>,
+    wanted: Wanted,
+    sender: mpsc::Sender<Vec<Entry>>,
+) -> Result<(), ClusterError> {
+    let is_unfiltered = wanted.filter.object.is_none() && wanted.filter.least.is_none();
+    let tail = wanted.tail.filter(|_| is_unfiltered).map(|lines| lines as u64);
+    let runs = if source.is_restarted { &[true, false][..] } else { &[false] };
+    for previous in runs.iter().copied() {
+        let options = LogOptions { previous, tail, since: wanted.since, follow: false };
+        let opened = cluster.log_stream(&source.namespace, &source.pod, &source.container, &options).await;
+        let mut stream = match opened {
+            Ok(stream) => stream,
+            // The run before the last restart may be cleaned up.
+            Err(_) if previous => continue,
+            Err(error) => return Err(error),
+        };
+        let mut lines = Lines::default();
+        loop {
+            let ended = stream.read(&mut lines.unread).await? == 0;
+            let entries = lines.take(&source, &wanted.filter, None, ended);
+            if !entries.is_empty() && sender.send(entries).await.is_err() {
+                return Ok(());
+            }
+            if ended {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Goes on with the logs of the containers there are and of those that come, until `on_entries` fails.
+///
+/// `last` says for each pod which line was the last that is known; of other pods it begins at `since`. Lines that arrive
+/// together are in the order of time.
+///
+/// # Errors
+/// Of `on_entries`.
+pub async fn follow<E>(
+    cluster: &Cluster,
+    controllers: &[String],
+    filter: &LogFilter,
+    (last, since): (HashMap<String, Timestamp>, Timestamp),
+    mut known: Vec<LogSource>,
+    mut on_entries: impl FnMut(Vec<Entry>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (sender, mut receiver) = mpsc::channel(64);
+    // They end when this future is dropped.
+    let mut readers = JoinSet::new();
+    let mut watchers = JoinSet::new();
+    let mut read: BTreeSet<LogSource> = BTreeSet::new();
+    let namespaces: BTreeSet<String> = known.iter().map(|source| source.namespace.clone()).collect();
+    let (changed, mut changes) = mpsc::channel(1);
+    for namespace in namespaces {
+        let options = ListOptions { metadata_only: true, ..ListOptions::default() };
+        let mut pods = Follower::new(cluster, POD, Some(&namespace), options, None);
+        let changed = changed.clone();
+        watchers.spawn(async move {
+            loop {
+                // A queue that is full means that a look is due already.
+                if pods.try_next().await.is_ok() && matches!(changed.try_send(()), Err(TrySendError::Closed(()))) {
+                    return;
+                }
+            }
+        });
+    }
+    let mut pending: Vec<Entry> = vec![];
+    let mut due = Instant::now();
+    loop {
+        for source in known.drain(..) {
+            // A restart does not make it another container.
+            let source = LogSource { is_restarted: false, ..source };
+            if read.insert(source.clone()) {
+                let from = last.get(&source.pod).copied();
+                let (cluster, filter, sender) = (cluster.clone(), filter.clone(), sender.clone());
+                readers.spawn(async move {
+                    follow_one(&cluster, &source, &filter, from, since, &sender).await;
+                    source
+                });
+            }
+        }
+        tokio::select! {
+            Some(entries) = receiver.recv() => {
+                if pending.is_empty() {
+                    due = Instant::now() + SETTLE;
+                }
+                pending.extend(entries);
+            }
+            Some(Ok(ended)) = readers.join_next(), if !readers.is_empty() => {
+                read.remove(&ended);
+            }
+            Some(()) = changes.recv() => {
+                // A look that fails now is made again with the next change.
+                known = sources_now(cluster, controllers).await.unwrap_or_default();
+            }
+            () = sleep_until(due), if !pending.is_empty() => {}
+        }
+        if !pending.is_empty() && (due <= Instant::now() || pending.len() >= FULL) {
+            pending.sort_by_key(|entry| entry.at);
+            on_entries(std::mem::take(&mut pending))?;
+        }
+    }
+}
+
+/// The containers that there are now.
+///
+/// # Errors
+/// Those of the lists.
+pub async fn sources_now(cluster: &Cluster, controllers: &[String]) -> Result<Vec<LogSource>, ClusterError> {
+    let view = |snapshot: &Snapshot| sources(snapshot, controllers);
+    let mut collected = from_cluster::collect(cluster, view).await?;
+    match collected.refusals.pop() {
+        Some(refusal) if collected.value.is_empty() => Err(refusal),
+        _ => Ok(collected.value),
+    }
+}
+
+/// Reads the log of a container for as long as its pod is there: a restart or a rotation ends the log, not the reading.
+async fn follow_one(
+    cluster: &Cluster,
+    source: &LogSource,
+    filter: &LogFilter,
+    mut last: Option<Timestamp>,
+    since: Timestamp,
+    sender: &mpsc::Sender<Vec<Entry>>,
+) {
+    let shared = Arc::new(source.clone());
+    let mut pauses = Backoff::new(REOPEN.0, REOPEN.1);
+    loop {
+        let options = LogOptions { follow: true, since: Some(last.unwrap_or(since)), ..LogOptions::default() };
+        match cluster.log_stream(&source.namespace, &source.pod, &source.container, &options).await {
+            Ok(mut stream) => {
+                let mut lines = Lines { unread: vec![], last };
+                let after = last;
+                // A log that is cut is opened again from its last line.
+                while let Ok(length) = stream.read(&mut lines.unread).await {
+                    let entries = lines.take(&shared, filter, after, length == 0);
+                    if !entries.is_empty() {
+                        pauses = Backoff::new(REOPEN.0, REOPEN.1);
+                        if sender.send(entries).await.is_err() {
+                            return;
+                        }
+                    }
+                    if length == 0 {
+                        break;
+                    }
+                }
+                last = lines.last;
+            }
+            Err(error) if error.is_not_found() || matches!(error.reason, Reason::Forbidden { .. }) => return,
+            // It has not started, or the server is busy.
+            Err(_) => {}
+        }
+        pauses.wait().await;
+    }
+}
+
+/// The lines of a dump in the order of time. Controllers write the moment into each line; one without was written with the
+/// one before it.
+pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> Vec<Entry> {
+    let mut entries = vec![];
+    for source in sources(snapshot, controllers) {
+        let shared = Arc::new(source.clone());
+        let mut last = None;
+        for previous in [true, false] {
+            let lines = snapshot.log(&source.namespace, &source.pod, &source.container, previous).unwrap_or_default();
+            for line in lines {
+                let (at, text) = split_moment(line);
+                last = at.or_else(|| LogLine::parse(text, None).at).or(last);
+                let is_late = wanted.since.is_none_or(|since| last.is_none_or(|last| last >= since));
+                if is_late && !text.trim().is_empty() && wanted.filter.lets(text) {
+                    entries.push(Entry { at: last, source: shared.clone(), text: text.to_owned() });
+                }
+            }
+        }
+    }
+    entries.sort_by_key(|entry| entry.at);
+    let first = wanted.tail.map_or(0, |tail| entries.len().saturating_sub(tail));
+    entries.split_off(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(pod: &str) -> Arc<LogSource> {
+        let text = |text: &str| text.to_owned();
+        Arc::new(LogSource {
+            controller: text("c"),
+            namespace: text("n"),
+            pod: text(pod),
+            container: text("manager"),
+            is_restarted: false,
+        })
+    }
+
+    fn entry(pod: &str, second: u32) -> Entry {
+        let at = format!("2026-01-01T00:00:{second:02}Z").parse().ok();
+        Entry { at, source: source(pod), text: format!("{pod}{second}") }
+    }
+
+    #[tokio::test]
+    async fn logs_are_merged_in_the_order_of_time() {
+        let mut queues = vec![];
+        for (pod, batches) in [("a", vec![vec![1, 4], vec![5]]), ("b", vec![vec![2], vec![3, 6]]), ("c", vec![])] {
+            let (sender, receiver) = mpsc::channel(8);
+            for batch in batches {
+                sender.send(batch.into_iter().map(|second| entry(pod, second)).collect()).await.unwrap();
+            }
+            queues.push(Queue { receiver, head: VecDeque::new() });
+        }
+        let mut order = vec![];
+        while let Some(entry) = next(&mut queues).await {
+            order.push(entry.text);
+        }
+        assert_eq!(order, ["a1", "b2", "b3", "a4", "a5", "b6"]);
+    }
+
+    #[test]
+    fn lines_are_taken_wherever_their_text_is_cut() {
+        let text = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z zwö\npanic\n2026-01-01T00:00:03Z end";
+        let filter = LogFilter::default();
+        for cut in 0..=text.len() {
+            let (mut lines, mut taken) = (Lines::default(), vec![]);
+            let (before, after) = text.as_bytes().split_at(cut);
+            lines.unread.extend_from_slice(before);
+            taken.extend(lines.take(&source("a"), &filter, None, false));
+            lines.unread.extend_from_slice(after);
+            taken.extend(lines.take(&source("a"), &filter, None, true));
+            let texts: Vec<&str> = taken.iter().map(|entry| entry.text.as_str()).collect();
+            assert_eq!(texts, ["one", "zwö", "panic", "end"], "cut at {cut}");
+            assert_eq!(taken[2].at, taken[1].at, "a line without a moment was written with the one before");
+        }
+    }
+
+    #[test]
+    fn what_was_shown_is_not_shown_again() {
+        let text = b"2026-01-01T00:00:01.1Z a\n2026-01-01T00:00:01.2Z b\nmore of b\n2026-01-01T00:00:01.3Z c\n";
+        let mut lines = Lines { unread: text.to_vec(), last: None };
+        let after = "2026-01-01T00:00:01.2Z".parse().ok();
+        let taken = lines.take(&source("a"), &LogFilter::default(), after, true);
+        assert_eq!(taken.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["c"]);
+    }
+}
