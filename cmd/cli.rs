@@ -72,6 +72,7 @@ pub enum Command {
     Wait(crate::wait::Command),
     #[command(subcommand)]
     Delete(crate::delete::Command),
+    Install(Box<crate::install::Args>),
     #[command(subcommand)]
     Uninstall(crate::uninstall::Command),
     #[command(subcommand)]

@@ -10,6 +10,7 @@ use crate::cli::Cli;
 use crate::completion::CompletionShell;
 use crate::shell::{CliError, Exit, Shell};
 
+mod deploy;
 mod schemas;
 
 /// Write files that are derived from the code
@@ -21,6 +22,8 @@ pub enum Command {
     Completions { directory: PathBuf },
     /// Write the custom resource definitions into a folder
     Crds { directory: PathBuf },
+    /// Write the operator's manifests and its chart into a folder
+    Deploy { directory: PathBuf },
     /// Write the JSON schemas of the views into a folder
     Schemas { directory: PathBuf },
 }
@@ -28,6 +31,7 @@ pub enum Command {
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Schemas { directory } => write_all(directory, schemas::all()?, shell),
+        Command::Deploy { directory } => write_all(directory, deploy::all()?, shell),
         Command::Man { directory } => write_all(directory, man_pages()?, shell),
         Command::Completions { directory } => {
             let scripts = CompletionShell::value_variants()
@@ -80,6 +84,8 @@ fn write_all(directory: &Path, files: Vec<(String, Vec<u8>)>, shell: &Shell) -> 
     let count = files.len();
     for (name, content) in files {
         let path = directory.join(name);
+        let folder = path.parent().unwrap_or(directory);
+        std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
         std::fs::write(&path, content).map_err(|e| failed(&path, e))?;
     }
     shell.status(&format!("wrote {count} files to {}", directory.display()));

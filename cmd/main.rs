@@ -21,6 +21,7 @@ mod export;
 mod generate;
 mod get;
 mod grammar;
+mod install;
 mod kubectl_plugin;
 mod logs;
 mod migrate;
@@ -111,6 +112,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Wait(command) => wait::run(&command, shell),
         Command::Migrate(args) => migrate::run(&args, shell),
         Command::Export(command) => export::run(&command, shell),
+        Command::Install(args) => install::run(&args, shell),
         Command::Uninstall(command) => uninstall::run(&command, shell),
         Command::Delete(command) => delete::run(&command, shell),
         Command::Explain(args) => explain::run(&args, shell),

@@ -2404,11 +2404,126 @@ module completions {
   export extern "flux-operator delete help help" [
   ]
 
+  def "nu-complete flux-operator install distribution_variant" [] {
+    [ "upstream-alpine" "enterprise-alpine" "enterprise-distroless" "enterprise-distroless-fips" ]
+  }
+
+  def "nu-complete flux-operator install components" [] {
+    [ "source-controller" "kustomize-controller" "helm-controller" "notification-controller" "image-reflector-controller" "image-automation-controller" "source-watcher" ]
+  }
+
+  def "nu-complete flux-operator install components_extra" [] {
+    [ "source-controller" "kustomize-controller" "helm-controller" "notification-controller" "image-reflector-controller" "image-automation-controller" "source-watcher" ]
+  }
+
+  def "nu-complete flux-operator install cluster_type" [] {
+    [ "kubernetes" "openshift" "aws" "azure" "gcp" ]
+  }
+
+  def "nu-complete flux-operator install cluster_size" [] {
+    [ "small" "medium" "large" ]
+  }
+
+  def "nu-complete flux-operator install cluster_multitenant" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator install cluster_network_policy" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator install sharding_storage" [] {
+    [ "ephemeral" "persistent" ]
+  }
+
+  def "nu-complete flux-operator install sync_kind" [] {
+    [ "OCIRepository" "GitRepository" "Bucket" ]
+  }
+
+  def "nu-complete flux-operator install sync_provider" [] {
+    [ "generic" "aws" "azure" "gcp" "github" ]
+  }
+
+  def "nu-complete flux-operator install wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator install progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator install color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Install the operator, or bring it up to date
+  export extern "flux-operator install" [
+    --image: string           # Image of the operator; the default is a placeholder until images are published
+    --pull-secret: string     # Secret that the operator's pods pull their image with, repeatable
+    --replicas: string        # Pods; one works, the others are ready to take over
+    --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
+    --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
+    --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
+    --filename(-f): string    # File or https:// address with a FluxInstance to apply; - reads standard input
+    --instance                # Apply an instance that the flags below describe; any of them does so
+    --secret: path            # File with Secrets to apply before the instance, as `create secret --export` prints them, repeatable; - reads standard input
+    --distribution-version: string # Flux version, exact or a range
+    --distribution-registry: string # Registry and path of the controller images
+    --distribution-variant: string@"nu-complete flux-operator install distribution_variant" # Build of the images, when the registry is a mirror
+    --distribution-artifact: string # OCI artifact with the distribution, as oci://host/path:tag
+    --distribution-artifact-pull-secret: string # Secret to pull the artifact with
+    --distribution-image-pull-secret: string # Secret that the controllers' pods pull their images with
+    --components: string@"nu-complete flux-operator install components" # Controllers to install instead of the default four, separated by commas
+    --components-extra: string@"nu-complete flux-operator install components_extra" # Controllers to install on top, separated by commas
+    --cluster-type: string@"nu-complete flux-operator install cluster_type" # Kind of the cluster
+    --cluster-size: string@"nu-complete flux-operator install cluster_size" # How much Flux has to do: tens, hundreds or a thousand applications
+    --cluster-domain: string  # DNS domain of the cluster's services
+    --cluster-multitenant: string@"nu-complete flux-operator install cluster_multitenant" # Lock tenants into their namespaces
+    --cluster-network-policy: string@"nu-complete flux-operator install cluster_network_policy" # Close Flux's namespace to other namespaces; on by default
+    --storage-class: string   # Storage class of a volume for source-controller
+    --storage-size: string    # Size of the volume, such as 10Gi
+    --shards: string          # Names of shards, separated by commas
+    --sharding-key: string    # Label whose value names the shard
+    --sharding-storage: string@"nu-complete flux-operator install sharding_storage" # Where shards of source-controller keep artifacts
+    --sync-url: string        # Address of the repository, registry or bucket to apply
+    --sync-kind: string@"nu-complete flux-operator install sync_kind" # Kind of the source [default: by the address]
+    --sync-ref: string        # Git reference, tag or bucket [default: by the kind]
+    --sync-path: string       # Folder with the manifests
+    --sync-interval: string   # How often the source is checked
+    --sync-pull-secret: string # Secret with the credentials for the source
+    --sync-provider: string@"nu-complete flux-operator install sync_provider" # Whose identity to log in with instead of a secret
+    --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
+    --export                  # Print the manifests instead of applying them; needs no cluster
+    --dry-run                 # Only show what would change
+    --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
+    --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator install color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   def "nu-complete flux-operator uninstall color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Uninstall Flux
+  # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2481,12 +2596,91 @@ module completions {
     name?: string             # Name of the instance
   ]
 
+  def "nu-complete flux-operator uninstall operator progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator uninstall operator color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Take the operator off the cluster
+  export extern "flux-operator uninstall operator" [
+    --with-instance           # Uninstall Flux and delete its instance first
+    --keep-crds               # Keep the definitions of the operator's kinds
+    --ignore-resourcesets     # Go ahead although ResourceSets stay whose finalizer nobody clears
+    --dry-run                 # Only show what would go
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall operator color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator uninstall resourcesets color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Let go of ResourceSets and ResourceSetInputProviders
+  export extern "flux-operator uninstall resourcesets" [
+    --delete                  # Delete them as well
+    --dry-run                 # Only show which there are
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator uninstall resourcesets color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator uninstall help" [
   ]
 
   # Uninstall Flux and delete its FluxInstance
   export extern "flux-operator uninstall help instance" [
+  ]
+
+  # Take the operator off the cluster
+  export extern "flux-operator uninstall help operator" [
+  ]
+
+  # Let go of ResourceSets and ResourceSetInputProviders
+  export extern "flux-operator uninstall help resourcesets" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -3578,6 +3772,35 @@ module completions {
     directory: path
   ]
 
+  def "nu-complete flux-operator generate deploy color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write the operator's manifests and its chart into a folder
+  export extern "flux-operator generate deploy" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator generate deploy color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    directory: path
+  ]
+
   def "nu-complete flux-operator generate schemas color" [] {
     [ "auto" "always" "never" ]
   }
@@ -3621,6 +3844,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate help crds" [
+  ]
+
+  # Write the operator's manifests and its chart into a folder
+  export extern "flux-operator generate help deploy" [
   ]
 
   # Write the JSON schemas of the views into a folder
@@ -3843,12 +4070,24 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
-  # Uninstall Flux
+  # Install the operator, or bring it up to date
+  export extern "flux-operator help install" [
+  ]
+
+  # Uninstall Flux or the operator
   export extern "flux-operator help uninstall" [
   ]
 
   # Uninstall Flux and delete its FluxInstance
   export extern "flux-operator help uninstall instance" [
+  ]
+
+  # Take the operator off the cluster
+  export extern "flux-operator help uninstall operator" [
+  ]
+
+  # Let go of ResourceSets and ResourceSetInputProviders
+  export extern "flux-operator help uninstall resourcesets" [
   ]
 
   # Print objects without what the cluster added
@@ -3957,6 +4196,10 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator help generate crds" [
+  ]
+
+  # Write the operator's manifests and its chart into a folder
+  export extern "flux-operator help generate deploy" [
   ]
 
   # Write the JSON schemas of the views into a folder

@@ -1,6 +1,7 @@
 //! The library behind the `flux-operator` binary: everything that is true of a Flux installation and its objects.
 //!
 //! ```text
+//! operator                         the operator on a cluster: how it comes and how it goes
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
 //! cluster, oci                     the only room with a Kubernetes client; registries
 //! build                            instance + distribution -> objects
@@ -24,6 +25,7 @@ pub mod inspect;
 pub mod k8s;
 pub mod kustomize;
 pub mod oci;
+pub mod operator;
 pub mod reconcile;
 pub mod request;
 pub mod secrets;

@@ -5,6 +5,7 @@
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
 //! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for
 //! artifact    one layer with files, as Flux makes it        copy, layout   whole images, between registries and folders
+//! download    a file behind an ordinary address
 //! signature   signatures of cosign with a static key
 //! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   what the bytes mean
 //! ```
@@ -19,6 +20,7 @@ mod artifact;
 mod challenge;
 mod copy;
 mod digest;
+mod download;
 mod error;
 mod http;
 mod layout;
@@ -33,6 +35,7 @@ pub use access::{Access, ClientIdentity, RegistryAccess};
 pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact, put_artifact};
 pub use copy::{Copied, Copier, Place};
 pub use digest::Digest;
+pub use download::download;
 pub use error::{OciError, Reason};
 pub use http::ByteCounter;
 pub use layout::{Checked, Layout};

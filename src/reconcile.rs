@@ -41,6 +41,7 @@ pub mod uninstall;
 
 pub use draft::{SavedPlan, plan, plan_for};
 pub use fetch::Distributions;
+pub use messages::Unhealthy;
 pub use options::{Consent, PlanOptions, RunOptions};
 pub use outcome::{Failure, Outcome, ReconcileError};
 pub use plan::Plan;

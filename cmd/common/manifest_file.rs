@@ -6,7 +6,11 @@ use std::path::Path;
 
 use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
 use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
+use flux_operator::oci::download;
+use serde_json::Value;
 
+use super::registries::RegistryArgs;
 use crate::shell::{CliError, Shell, suggest};
 
 /// Tells the problems of a manifest one by one, below what was attempted.
@@ -28,6 +32,52 @@ pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError
 pub fn read_instance_for(filename: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
     let text = read_text(filename, shell)?;
     instance_of(&text, filename, context_namespace, shell)
+}
+
+/// Reads like [`read_instance_for`], from an address as well.
+pub async fn read_instance_at(
+    source: &str,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<Manifest, CliError> {
+    if !is_address(source) {
+        return read_instance_for(source, context_namespace, shell);
+    }
+    if source.starts_with("http://") {
+        shell.warn(&format!("{source} is read without TLS: anybody on the way can change it"));
+    }
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {source}")).caused_by(error);
+    let access = RegistryArgs::default().access()?;
+    let bytes = download(access, source, yaml::MAX_INPUT_BYTES as u64).await.map_err(|error| failed(&error))?;
+    let text = yaml::read(bytes.as_slice()).map_err(|error| failed(&error))?;
+    instance_of(&text, source, context_namespace, shell)
+}
+
+/// Reads the Secrets of a file, or of standard input for `-`; those without a namespace get this one.
+pub fn read_secrets(filename: &str, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
+    let what = describe(filename);
+    let failed = || CliError::usage(format!("cannot read Secrets from {what}"));
+    let text = read_text(filename, shell)?;
+    let mut secrets = yaml::parse_documents(&text).map_err(|error| failed().caused_by(&error))?;
+    for secret in &mut secrets {
+        let ObjectId { kind, namespace: own, name, .. } = ObjectId::of(secret);
+        if (secret["apiVersion"].as_str(), kind.as_str()) != (Some("v1"), "Secret") || name.is_empty() {
+            return Err(failed().cause(format!("it holds a {kind} named {name:?}")));
+        }
+        if !own.is_empty() && own != namespace {
+            return Err(failed().cause(format!("secret/{own}/{name} is not for the namespace {namespace}")));
+        }
+        secret["metadata"]["namespace"] = namespace.into();
+    }
+    if secrets.is_empty() {
+        return Err(failed().cause("it holds no objects"));
+    }
+    Ok(secrets)
+}
+
+fn is_address(source: &str) -> bool {
+    source.starts_with("https://") || source.starts_with("http://")
 }
 
 fn instance_of(
@@ -74,7 +124,7 @@ fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
         }
         return yaml::read(io::stdin().lock()).map_err(|error| failed(&error));
     }
-    if filename.starts_with("https://") || filename.starts_with("http://") {
+    if is_address(filename) {
         return Err(CliError::usage(format!("cannot read {filename}"))
             .cause("files are not downloaded")
             .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator build instance -f -")));

@@ -33,6 +33,11 @@ pub struct RegistryArgs {
 
 impl RegistryArgs {
     pub fn open(&self) -> Result<Registries, CliError> {
+        self.access().map(Registries::new)
+    }
+
+    /// How servers are reached.
+    pub fn access(&self) -> Result<Access, CliError> {
         let search_path = std::env::var_os(environment::PATH);
         let mut access = Access::new(Credentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
@@ -48,7 +53,7 @@ impl RegistryArgs {
         for host in &self.plain_http {
             settings_of(&mut access, &format!("{host}=")).0.plain_http = Some(true);
         }
-        Ok(Registries::new(access))
+        Ok(access)
     }
 }
 

@@ -504,11 +504,11 @@ struct Seen {
 }
 
 impl Listener {
-    fn new(progress: Progress, key: &str, place: String) -> Self {
+    pub fn new(progress: Progress, key: &str, place: String) -> Self {
         Listener { progress: Mutex::new(progress), key: key.to_owned(), place, state: Mutex::default() }
     }
 
-    fn clear(&self) {
+    pub fn clear(&self) {
         lock(&self.progress).clear();
     }
 

@@ -3,11 +3,22 @@
 use serde_json::Value;
 
 use super::well_known::{NAME_LABEL, OPERATOR_NAME};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
+
+/// The command that a pod of the operator runs.
+pub const CONTROLLER: &str = "controller";
 
 /// Whether a Deployment is the operator's: by its name, or by the label that charts set.
 pub fn is_operator(deployment: &Value) -> bool {
     ObjectId::of(deployment).name == OPERATOR_NAME || deployment["metadata"]["labels"][NAME_LABEL] == OPERATOR_NAME
+}
+
+/// Whether the Deployment of an operator runs this program, rather than the reference operator.
+pub fn runs_this_program(deployment: &Value) -> bool {
+    let containers = fields::items(deployment, "/spec/template/spec/containers");
+    containers
+        .iter()
+        .any(|container| fields::items(container, "/args").first().is_some_and(|first| first == CONTROLLER))
 }
 
 /// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
@@ -38,6 +49,15 @@ mod tests {
         assert!(is_operator(&deployment("chart-of-somebody", "flux-operator")));
         assert!(!is_operator(&deployment("source-controller", "source-controller")));
         assert!(!is_operator(&json!({})));
+    }
+
+    #[test]
+    fn the_operator_of_this_program_is_told_by_its_command() {
+        let deployment =
+            |args: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}}});
+        assert!(runs_this_program(&deployment(json!(["controller", "--log-level=debug"]))));
+        assert!(!runs_this_program(&deployment(json!(["--log-level=info"]))));
+        assert!(!runs_this_program(&json!({})));
     }
 
     #[test]

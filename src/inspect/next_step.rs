@@ -31,6 +31,8 @@ pub enum NextStep {
         name: String,
         secret: SecretKind,
     },
+    /// Let go of ResourceSets that nobody serves.
+    ReleaseResourceSets,
     ListVersions,
     ListImages,
     CheckRights,

@@ -12,12 +12,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chart;
 mod cluster;
 mod commands;
 mod faults;
 mod inspect;
 #[path = "../support/instance_specs.rs"]
 mod instance_specs;
+mod operator;
 mod reconcile;
 
 use std::process::ExitCode;
@@ -26,6 +28,14 @@ fn main() -> ExitCode {
     if let Some(exit) = cluster::harness::run_as_child().or_else(reconcile::kills::run_as_child) {
         return exit;
     }
-    let tests = [cluster::tests(), commands::tests(), inspect::tests(), reconcile::tests(), faults::tests()];
+    let tests = [
+        chart::tests(),
+        cluster::tests(),
+        commands::tests(),
+        inspect::tests(),
+        operator::tests(),
+        reconcile::tests(),
+        faults::tests(),
+    ];
     support::run_tests(tests.concat())
 }

@@ -11,7 +11,7 @@ mod proof;
 mod two_hands;
 mod uninstall;
 mod upgrade;
-mod world;
+pub mod world;
 
 use crate::support::ClusterTest;
 

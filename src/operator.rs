@@ -1,0 +1,67 @@
+//! The operator itself on a cluster: the objects that run it, how they come and how they go.
+//!
+//! ```text
+//! rights, manifests     what runs the operator, as values and as text; each right with its reason
+//! install, uninstall    a plan first, then the plan carried out
+//! resource_sets         objects of kinds that this operator does not serve
+//! ```
+//! What the operator does once it runs is none of this room's business.
+
+use std::time::Duration;
+
+use crate::cluster::ClusterError;
+use crate::k8s::ObjectId;
+use crate::reconcile::health::Goal;
+use crate::reconcile::plan::ApplyError;
+
+mod install;
+mod manifests;
+mod resource_sets;
+mod rights;
+mod uninstall;
+
+pub use crate::reconcile::uninstall::Kept;
+pub use install::{InstallPlan, Installed, install, install_plan};
+pub use manifests::{OperatorParams, manifest_text, manifests};
+pub use resource_sets::{Released, UnservedObject, operators_that_serve, release, unserved_objects};
+pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
+
+/// How long a definition may take until it is served, where nobody said how long to wait.
+const SERVED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Why the operator could not be installed, taken off, or its leftovers released.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    #[error("the API server refuses {}", join(.0))]
+    Refused(Vec<ApplyError>),
+    /// Nobody would serve them any more.
+    #[error("nobody would serve {}", some(&objects.iter().map(|one| one.object.clone()).collect::<Vec<_>>()))]
+    Unserved { objects: Vec<UnservedObject> },
+    /// An operator that serves ResourceSets is at work.
+    #[error("they are served by {}", some(operators))]
+    Served { operators: Vec<ObjectId> },
+    #[error("{} exists", some(instances))]
+    InstancesExist { instances: Vec<ObjectId> },
+    /// What was waited for is not as it should be.
+    #[error("{}", settled_text(*goal, objects))]
+    NotSettled { goal: Goal, objects: Vec<crate::reconcile::Unhealthy> },
+    #[error(transparent)]
+    Call(#[from] ClusterError),
+}
+
+fn join(errors: &[ApplyError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn some(objects: &[ObjectId]) -> String {
+    objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn settled_text(goal: Goal, objects: &[crate::reconcile::Unhealthy]) -> String {
+    let what = match goal {
+        Goal::Healthy => "not ready",
+        Goal::Gone => "still there",
+    };
+    let objects: Vec<String> = objects.iter().map(|one| format!("{} ({})", one.object, one.detail)).collect();
+    format!("{what}: {}", objects.join(", "))
+}

@@ -1,0 +1,264 @@
+//! Installing the operator: what would change, and carrying that out.
+//!
+//! ```text
+//! manifests -> live objects -> plan: create, configure, recreate, remove, keep
+//!   definitions and cluster roles, until they are served -> the rest -> leftovers of other parameters -> a ready pod
+//! ```
+//! The plan is the value that is carried out. Applied again it changes nothing, cut off it is completed by the next run.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::manifests::{OperatorParams, manifests, obsolete};
+use super::resource_sets::{UnservedObject, unserved_objects};
+use super::{Kept, OperatorError};
+use crate::api::crd;
+use crate::api::operator::{is_operator, runs_this_program};
+use crate::api::well_known::{NAME_LABEL, OPERATOR_NAME};
+use crate::cluster::{Cluster, ClusterError, Propagation};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::apply::{self, Applied, Change, RunContext};
+use crate::reconcile::health::{self, Goal, Waited};
+use crate::reconcile::interrupt::{Hear, never};
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::plan::{self, ApplyStage, PlannedObject, Step};
+use crate::reconcile::progress::{Action, Progress, Stage, Update};
+
+/// Requests at a time.
+const CONCURRENCY: usize = 8;
+/// Field managers whose fields are taken over, besides the usual ones: Helm 4 applies server-side.
+const TAKEN_OVER: &[&str] = &["helm"];
+/// Annotation with the Helm release that an object belongs to.
+const HELM_RELEASE: &str = "meta.helm.sh/release-name";
+
+/// What installing the operator would do.
+#[derive(Debug)]
+pub struct InstallPlan {
+    /// In apply order. An object that has to be made anew is among them, as created.
+    pub objects: Vec<PlannedObject>,
+    /// Objects that are deleted first, because what differs cannot be changed.
+    pub recreates: Vec<ObjectId>,
+    /// Objects that an operator with other parameters has left behind.
+    pub removes: Vec<ObjectId>,
+    /// What stays as it is, and why.
+    pub keeps: Vec<Kept>,
+    /// Objects that nobody would serve.
+    pub unserved: Vec<UnservedObject>,
+    /// Whether an operator that serves them would be replaced.
+    pub replaces_another: bool,
+    /// The Helm release that the present operator belongs to.
+    pub helm_release: Option<String>,
+    live: LiveObjects,
+    deployment: ObjectId,
+}
+
+impl InstallPlan {
+    /// Reports whether carrying the plan out would write anything.
+    pub fn has_changes(&self) -> bool {
+        self.objects.iter().any(|one| one.step != Step::Unchanged) || !self.removes.is_empty()
+    }
+}
+
+/// What an installation did.
+#[derive(Debug, Default)]
+pub struct Installed {
+    pub changes: Vec<Change>,
+}
+
+/// Compares what the operator is to be with the cluster. Writes nothing.
+///
+/// # Errors
+/// The API server refuses an object, or cannot be asked.
+pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<InstallPlan, OperatorError> {
+    let mut desired = manifests(params);
+    let leftovers = obsolete(params);
+    let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).chain(leftovers.iter().cloned()).collect();
+    let (live, unserved) =
+        futures::try_join!(LiveObjects::take(cluster, &ids, CONCURRENCY), unserved_objects(cluster, None))?;
+    let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
+    let present = live.get(&deployment);
+
+    let mut keeps = vec![];
+    desired.retain(|object| {
+        let id = ObjectId::of(object);
+        let Some(there) = live.get(&id) else { return true };
+        let reason = match id.kind.as_str() {
+            // It may hold what is not the operator's, and Flux labels it.
+            "Namespace" => "it is there already",
+            "CustomResourceDefinition" if crd::is_placeholder(object) && !crd::is_placeholder(there) => {
+                "another operator has defined it"
+            }
+            _ => return true,
+        };
+        keeps.push(Kept { object: id, reason: reason.to_owned() });
+        false
+    });
+    let fixed = |object: &Value| live.get(&ObjectId::of(object)).is_some_and(|there| !can_become(there, object));
+    let (anew, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
+    let planned = plan::objects(cluster, &live, &changeable, &taken_over(), &BTreeSet::new(), CONCURRENCY).await;
+    let mut objects = planned.map_err(OperatorError::Refused)?;
+    let recreates = anew.iter().map(ObjectId::of).collect();
+    objects.extend(anew.into_iter().map(created));
+    let removes = leftovers.into_iter().filter(|id| live.get(id).is_some_and(is_labelled)).collect();
+    Ok(InstallPlan {
+        objects,
+        recreates,
+        removes,
+        keeps,
+        unserved,
+        replaces_another: present.is_some_and(|present| is_operator(present) && !runs_this_program(present)),
+        helm_release: present.and_then(|present| fields::annotation(present, HELM_RELEASE)).map(str::to_owned),
+        live,
+        deployment,
+    })
+}
+
+/// Carries a plan out and waits until `ready_by` for a pod that is ready; `None` does not wait.
+///
+/// # Errors
+/// Objects that nobody would serve are in the way, unless they are `ignored`; the API server refuses an object; the operator
+/// does not become ready in time.
+pub async fn install(
+    cluster: &Cluster,
+    mut plan: InstallPlan,
+    ignore_unserved: bool,
+    ready_by: Option<Instant>,
+    progress: &dyn Progress,
+) -> Result<Installed, OperatorError> {
+    if plan.replaces_another && !plan.unserved.is_empty() && !ignore_unserved {
+        return Err(OperatorError::Unserved { objects: plan.unserved });
+    }
+    let (interrupts, extra_managers) = (never(), taken_over());
+    let context = RunContext {
+        cluster,
+        extra_managers: &extra_managers,
+        concurrency: CONCURRENCY,
+        interrupts: &interrupts,
+        progress,
+    };
+    let mut installed = Installed::default();
+    let deadline = ready_by.unwrap_or_else(|| Instant::now() + super::SERVED_WITHIN);
+    for (stage, told) in
+        [(ApplyStage::Definitions, Stage::ApplyDefinitions), (ApplyStage::Objects, Stage::ApplyObjects)]
+    {
+        let due: Vec<PlannedObject> =
+            plan.objects.iter().filter(|one| plan::stage(&one.object) == stage).cloned().collect();
+        progress.report(Update::StageBegan { stage: told, objects: due.len() });
+        for one in due.iter().filter(|one| plan.recreates.contains(&one.object)) {
+            delete_first(context, &mut plan.live, &one.object, deadline).await?;
+        }
+        let due: Vec<&PlannedObject> = due.iter().collect();
+        let Applied { changes, errors, .. } = apply::objects(context, &mut plan.live, &due).await;
+        installed.changes.extend(changes);
+        if !errors.is_empty() {
+            return Err(OperatorError::Refused(errors));
+        }
+        if stage == ApplyStage::Definitions {
+            let waited: Vec<ObjectId> = due.iter().map(|one| one.object.clone()).collect();
+            wait_for(context, &mut plan.live, &waited, Goal::Healthy, deadline).await?;
+        }
+    }
+    for id in &plan.removes {
+        remove(cluster, id, plan.live.get(id).cloned()).await?;
+        progress.report(Update::Object { object: id.to_string(), action: Action::Deleted });
+        installed.changes.push(Change { object: id.clone(), action: Action::Deleted });
+    }
+    if let Some(ready_by) = ready_by {
+        progress.report(Update::StageBegan { stage: Stage::Health, objects: 1 });
+        let deployment = [plan.deployment.clone()];
+        wait_for(context, &mut plan.live, &deployment, Goal::Healthy, ready_by).await?;
+    }
+    Ok(installed)
+}
+
+fn taken_over() -> Vec<String> {
+    TAKEN_OVER.iter().map(ToString::to_string).collect()
+}
+
+fn is_labelled(object: &Value) -> bool {
+    fields::label(object, NAME_LABEL) == Some(OPERATOR_NAME)
+}
+
+/// Whether the API server lets an object become another: selectors and role references are fixed.
+fn can_become(live: &Value, desired: &Value) -> bool {
+    match fields::kind(desired) {
+        "Deployment" => live.pointer("/spec/selector") == desired.pointer("/spec/selector"),
+        "ClusterRoleBinding" | "RoleBinding" => live.get("roleRef") == desired.get("roleRef"),
+        _ => true,
+    }
+}
+
+fn created(desired: Value) -> PlannedObject {
+    PlannedObject {
+        object: ObjectId::of(&desired),
+        step: Step::Create,
+        changes: vec![],
+        takes_over: false,
+        deferred: false,
+        seen: None,
+        desired,
+        live: None,
+        result: None,
+    }
+}
+
+async fn delete_first(
+    context: RunContext<'_>,
+    live: &mut LiveObjects,
+    id: &ObjectId,
+    deadline: Instant,
+) -> Result<(), OperatorError> {
+    remove(context.cluster, id, live.get(id).cloned()).await?;
+    context.progress.report(Update::Object { object: id.to_string(), action: Action::Deleted });
+    wait_for(context, live, std::slice::from_ref(id), Goal::Gone, deadline).await
+}
+
+/// Deletes an object as it was seen, with what it owns; when it has changed since, looks again.
+pub(super) async fn remove(cluster: &Cluster, id: &ObjectId, live: Option<Value>) -> Result<(), ClusterError> {
+    let live = match live {
+        Some(live) => live,
+        None => match cluster.read(id).await? {
+            Some(live) => live,
+            None => return Ok(()),
+        },
+    };
+    let delete = |live: Value| async move {
+        // What is on its way out already is not deleted again.
+        if live.pointer("/metadata/deletionTimestamp").is_none() {
+            cluster.delete_exactly(&live, Propagation::Foreground).await?;
+        }
+        Ok(())
+    };
+    cluster.retry_on_conflict(id, live, delete).await.map(drop)
+}
+
+pub(super) async fn wait_for(
+    context: RunContext<'_>,
+    live: &mut LiveObjects,
+    objects: &[ObjectId],
+    goal: Goal,
+    deadline: Instant,
+) -> Result<(), OperatorError> {
+    match health::wait(context, live, objects, goal, deadline, Hear::StopOnly).await? {
+        Waited::Unhealthy { objects, .. } => Err(OperatorError::NotSettled { goal, objects }),
+        Waited::Reached | Waited::Interrupted(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn selectors_and_role_references_cannot_be_changed() {
+        let deployment = |label: &str| json!({"kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": label}}, "replicas": 1}});
+        assert!(can_become(&deployment("x"), &deployment("x")));
+        assert!(!can_become(&deployment("x"), &deployment("y")));
+        let binding = |role: &str| json!({"kind": "RoleBinding", "roleRef": {"name": role}});
+        assert!(!can_become(&binding("a"), &binding("b")));
+    }
+}

@@ -1,0 +1,136 @@
+//! ResourceSets and ResourceSetInputProviders: kinds of the reference operator that nobody serves where this one works.
+//!
+//! Their finalizer is cleared by an operator that serves them, and by nobody else: deleted without one they hang for ever.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::OperatorError;
+use crate::api::crd::NOT_SERVED;
+use crate::api::kinds::{self, DEPLOYMENT, FluxKind};
+use crate::api::operator::{has_ready_pod, is_operator, runs_this_program};
+use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, GROUP, NAME_LABEL, OPERATOR_NAME};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Propagation};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::progress::{Action, Progress, Update};
+
+/// An object of a kind that this operator does not serve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnservedObject {
+    pub object: ObjectId,
+    /// Whether it would hang when it is deleted without an operator that serves it.
+    pub has_finalizer: bool,
+    /// How many objects it manages, by its inventory.
+    pub manages: usize,
+    #[serde(skip)]
+    live: Value,
+}
+
+impl UnservedObject {
+    fn of(live: Value) -> Self {
+        UnservedObject {
+            object: ObjectId::of(&live),
+            has_finalizer: fields::items(&live, "/metadata/finalizers").iter().any(|name| name == FINALIZER),
+            manages: fields::items(&live, "/status/inventory/entries").len(),
+            live,
+        }
+    }
+}
+
+/// Returns every object of these kinds in a namespace, or in all (`None`).
+///
+/// # Errors
+/// The API server cannot be asked; a kind that is not defined has no objects.
+pub async fn unserved_objects(cluster: &Cluster, namespace: Option<&str>) -> Result<Vec<UnservedObject>, ClusterError> {
+    let mut found = vec![];
+    for kind in NOT_SERVED.iter().filter_map(|kind| kinds::of(GROUP, kind)).map(FluxKind::resource_type) {
+        let list = cluster.list_all(&kind, namespace, &ListOptions::default()).await?;
+        found.extend(list.into_iter().flat_map(|list| list.items).map(UnservedObject::of));
+    }
+    Ok(found)
+}
+
+/// Returns Deployments of operators that do serve these kinds and have a pod at work.
+///
+/// # Errors
+/// The API server cannot be asked.
+pub async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, ClusterError> {
+    let (named, labelled) =
+        (ListOptions::named(OPERATOR_NAME), ListOptions::labelled(format!("{NAME_LABEL}={OPERATOR_NAME}")));
+    let deployments = DEPLOYMENT;
+    let (named, labelled) =
+        futures::try_join!(cluster.list(&deployments, None, &named), cluster.list(&deployments, None, &labelled))?;
+    let all = named.items.iter().chain(&labelled.items);
+    let serving = all.filter(|one| is_operator(one) && has_ready_pod(one) && !runs_this_program(one));
+    let mut ids: Vec<ObjectId> = serving.map(ObjectId::of).collect();
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// What letting go of objects came to.
+#[derive(Debug, Default)]
+pub struct Released {
+    /// Objects whose finalizer is cleared, or that had none.
+    pub released: Vec<ObjectId>,
+    pub deleted: Vec<ObjectId>,
+    /// Objects that others hold back.
+    pub held: Vec<ObjectId>,
+}
+
+/// Clears the operator's finalizer of objects and deletes them if wanted. What they manage stays as it is.
+///
+/// # Errors
+/// An operator that serves them is at work: it would put the finalizer back, or take away what they manage. The API server
+/// cannot be asked.
+pub async fn release(
+    cluster: &Cluster,
+    objects: Vec<UnservedObject>,
+    delete: bool,
+    progress: &dyn Progress,
+) -> Result<Released, OperatorError> {
+    let serving = operators_that_serve(cluster).await?;
+    if !serving.is_empty() {
+        return Err(OperatorError::Served { operators: serving });
+    }
+    let mut done = Released::default();
+    for one in objects {
+        let id = one.object;
+        let cleared = cluster.retry_on_conflict(&id, one.live, |live: Value| without_finalizer(cluster, live)).await?;
+        let told = |action| progress.report(Update::Object { object: id.to_string(), action });
+        // It is gone: somebody was quicker.
+        let Some(changed) = cleared else { continue };
+        told(if changed { Action::Configured } else { Action::Unchanged });
+        done.released.push(id.clone());
+        if !delete {
+            continue;
+        }
+        let Some(live) = cluster.read(&id).await? else {
+            done.deleted.push(id);
+            continue;
+        };
+        let remove = |live: Value| async move { cluster.delete_exactly(&live, Propagation::Background).await };
+        cluster.retry_on_conflict(&id, live, remove).await?;
+        match cluster.read(&id).await? {
+            Some(_) => done.held.push(id),
+            None => {
+                told(Action::Deleted);
+                done.deleted.push(id);
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Takes our finalizer off an object; `false` when it has none.
+async fn without_finalizer(cluster: &Cluster, live: Value) -> Result<bool, ClusterError> {
+    let all = fields::items(&live, "/metadata/finalizers");
+    let kept: Vec<&Value> = all.iter().filter(|name| *name != FINALIZER).collect();
+    if kept.len() == all.len() {
+        return Ok(false);
+    }
+    let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": live.pointer("/metadata/resourceVersion")}});
+    cluster.merge_patch(&ObjectId::of(&live), None, &patch, CLI_FIELD_MANAGER).await?;
+    Ok(true)
+}

@@ -1,0 +1,316 @@
+//! What the operator may do, each rule with its reason: the smallest set that its work passes with.
+//!
+//! Nobody should mistake it for a fence: Flux binds two of its controllers to `cluster-admin`, and whoever may make that
+//! binding may do anything. The rules keep the operator's own mistakes small.
+
+use serde_json::{Value, json};
+
+use crate::api::kinds::{
+    HELM_GROUP, IMAGE_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP, SOURCE_EXTENSIONS_GROUP, SOURCE_GROUP,
+};
+use crate::api::well_known;
+
+const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
+const READ: &[&str] = &["get", "list", "watch"];
+const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+const OWN_KINDS: &[&str] = &["fluxinstances", "fluxreports", "resourcesets", "resourcesetinputproviders"];
+
+/// One rule of a role.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    /// Why the operator needs it, as a sentence.
+    why: &'static str,
+    groups: &'static [&'static str],
+    resources: &'static [&'static str],
+    /// Names that the rule is limited to, `{namespace}` being the operator's; empty for all.
+    names: &'static [&'static str],
+    verbs: &'static [&'static str],
+}
+
+/// Rights in the whole cluster.
+const CLUSTER: &[Rule] = &[
+    Rule {
+        why: "Finds instances of other namespaces before one is installed, and objects of kinds that nobody serves.",
+        groups: &[well_known::GROUP],
+        resources: OWN_KINDS,
+        names: &[],
+        verbs: READ,
+    },
+    Rule {
+        why: "Installs, upgrades and removes the definitions of Flux; which there are depends on the version of Flux.",
+        groups: &["apiextensions.k8s.io"],
+        resources: &["customresourcedefinitions"],
+        names: &[],
+        verbs: MANAGE,
+    },
+    Rule {
+        why: "Takes versions off the list of stored versions after objects were migrated, as Flux upgrades need it.",
+        groups: &["apiextensions.k8s.io"],
+        resources: &["customresourcedefinitions/status"],
+        names: &[],
+        verbs: &["patch"],
+    },
+    Rule {
+        why: "Looks whether its namespace is there, and sees changes of it.",
+        groups: &[""],
+        resources: &["namespaces"],
+        names: &[],
+        verbs: READ,
+    },
+    Rule {
+        why: "Labels the namespace of Flux, which is the operator's own.",
+        groups: &[""],
+        resources: &["namespaces"],
+        names: &["{namespace}"],
+        verbs: &["create", "patch"],
+    },
+    Rule {
+        why: "Compares the roles of Flux with what they should be.",
+        groups: &[RBAC_GROUP],
+        resources: &["clusterroles", "clusterrolebindings"],
+        names: &[],
+        verbs: READ,
+    },
+    Rule {
+        why: "Makes the roles of Flux. They allow more than the operator itself may, which takes escalate.",
+        groups: &[RBAC_GROUP],
+        resources: &["clusterroles"],
+        names: &["crd-controller-{namespace}", "flux-edit-{namespace}", "flux-view-{namespace}"],
+        verbs: &["create", "patch", "delete", "escalate"],
+    },
+    Rule {
+        why: "Binds the controllers of Flux to their roles.",
+        groups: &[RBAC_GROUP],
+        resources: &["clusterrolebindings"],
+        names: &["crd-controller-{namespace}", "cluster-reconciler-{namespace}"],
+        verbs: &["create", "patch", "delete"],
+    },
+    Rule {
+        why: "These are the roles it binds them to: kustomize-controller and helm-controller apply anything, as cluster-admin.",
+        groups: &[RBAC_GROUP],
+        resources: &["clusterroles"],
+        names: &["cluster-admin", "crd-controller-{namespace}"],
+        verbs: &["bind"],
+    },
+    Rule {
+        why: "Counts the objects of Flux for report and metrics, rewrites them after an upgrade, and takes the finalizers of \
+              Flux off them when it is uninstalled.",
+        groups: &[SOURCE_GROUP, SOURCE_EXTENSIONS_GROUP, KUSTOMIZE_GROUP, HELM_GROUP, NOTIFICATION_GROUP, IMAGE_GROUP],
+        resources: &["*"],
+        names: &[],
+        verbs: &["get", "list", "watch", "patch"],
+    },
+    Rule {
+        why: "Counts the nodes for the report.",
+        groups: &[""],
+        resources: &["nodes"],
+        names: &[],
+        verbs: &["list"],
+    },
+];
+
+/// Rights in the operator's own namespace.
+const OWN_NAMESPACE: &[Rule] = &[
+    Rule {
+        why: "Records requests on the instance and takes it into its care with a finalizer.",
+        groups: &[well_known::GROUP],
+        resources: &["fluxinstances"],
+        names: &[],
+        verbs: &["patch", "update", "delete"],
+    },
+    Rule {
+        why: "Writes the report.",
+        groups: &[well_known::GROUP],
+        resources: &["fluxreports"],
+        names: &[],
+        verbs: &["create", "patch", "update"],
+    },
+    Rule {
+        why: "Says what became of both.",
+        groups: &[well_known::GROUP],
+        resources: &["fluxinstances/status", "fluxreports/status"],
+        names: &[],
+        verbs: &["patch", "update"],
+    },
+    Rule {
+        why: "Installs the controllers of Flux and what they need; these kinds are all that a build has.",
+        groups: &[""],
+        resources: &["serviceaccounts", "services", "resourcequotas", "persistentvolumeclaims"],
+        names: &[],
+        verbs: MANAGE,
+    },
+    Rule {
+        why: "The controllers themselves.",
+        groups: &["apps"],
+        resources: &["deployments"],
+        names: &[],
+        verbs: MANAGE,
+    },
+    Rule {
+        why: "Who may reach them.",
+        groups: &["networking.k8s.io"],
+        resources: &["networkpolicies"],
+        names: &[],
+        verbs: MANAGE,
+    },
+    Rule {
+        why: "The source and the Kustomization of spec.sync.",
+        groups: &[SOURCE_GROUP, KUSTOMIZE_GROUP],
+        resources: &["*"],
+        names: &[],
+        verbs: &["create", "delete"],
+    },
+    Rule {
+        why: "Says why a controller does not become ready.",
+        groups: &[""],
+        resources: &["pods"],
+        names: &[],
+        verbs: READ,
+    },
+    Rule {
+        why: "Pulls the distribution with the secret that the instance names.",
+        groups: &[""],
+        resources: &["secrets"],
+        names: &[],
+        verbs: &["get"],
+    },
+    Rule { why: "Tells what it does.", groups: &[""], resources: &["events"], names: &[], verbs: &["create", "patch"] },
+    Rule {
+        why: "Holds the lease by which one of several works at a time.",
+        groups: &["coordination.k8s.io"],
+        resources: &["leases"],
+        names: &[],
+        verbs: &["get", "list", "watch", "create", "update", "patch"],
+    },
+];
+
+/// Rights of people that are aggregated to the roles view, edit and admin.
+const VIEWERS: &[Rule] = &[Rule {
+    why: "Who may look at a namespace may look at these.",
+    groups: &[well_known::GROUP],
+    resources: OWN_KINDS,
+    names: &[],
+    verbs: READ,
+}];
+const EDITORS: &[Rule] = &[Rule {
+    why: "Not FluxInstances: whoever may write one may do anything with the rights of Flux.",
+    groups: &[well_known::GROUP],
+    resources: &["resourcesets", "resourcesetinputproviders"],
+    names: &[],
+    verbs: &["create", "delete", "deletecollection", "patch", "update"],
+}];
+
+/// A list of rules that a role has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rights {
+    Cluster,
+    OwnNamespace,
+    Viewers,
+    Editors,
+}
+
+impl Rights {
+    fn all(self) -> &'static [Rule] {
+        match self {
+            Rights::Cluster => CLUSTER,
+            Rights::OwnNamespace => OWN_NAMESPACE,
+            Rights::Viewers => VIEWERS,
+            Rights::Editors => EDITORS,
+        }
+    }
+
+    /// Returns the rules of an operator in a namespace.
+    pub(super) fn rules(self, namespace: &str) -> Vec<Value> {
+        self.all().iter().map(|rule| rule.value(namespace)).collect()
+    }
+}
+
+impl Rule {
+    fn value(&self, namespace: &str) -> Value {
+        let mut value = json!({"apiGroups": self.groups, "resources": self.resources});
+        if !self.names.is_empty() {
+            let names: Vec<String> = self.names.iter().map(|name| name.replace("{namespace}", namespace)).collect();
+            value["resourceNames"] = names.into();
+        }
+        value["verbs"] = json!(self.verbs);
+        value
+    }
+}
+
+/// Returns why the operator of a namespace has a rule; `None` for a rule that is not of here.
+pub(super) fn reason(rule: &Value, namespace: &str) -> Option<&'static str> {
+    let all = [Rights::Cluster, Rights::OwnNamespace, Rights::Viewers, Rights::Editors];
+    all.into_iter().flat_map(Rights::all).find(|known| known.value(namespace) == *rule).map(|known| known.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::api::kinds::resource_type_of;
+    use crate::api::{CheckedInstance, Component, FluxInstance};
+    use crate::build::{BuildOptions, build};
+    use crate::distribution::Distribution;
+    use crate::k8s::ObjectId;
+
+    fn allows(rights: Rights, verb: &str, group: &str, resource: &str, name: &str) -> bool {
+        let has = |list: &[&str], wanted: &str| list.contains(&wanted) || list == ["*"];
+        rights.all().iter().any(|rule| {
+            let names = rule.names.iter().map(|name| name.replace("{namespace}", "flux-system"));
+            rule.groups.contains(&group)
+                && has(rule.resources, resource)
+                && has(rule.verbs, verb)
+                && (rule.names.is_empty() || names.collect::<Vec<_>>().iter().any(|one| one == name))
+        })
+    }
+
+    #[test]
+    fn everything_that_any_version_of_flux_is_made_of_may_be_made_changed_and_deleted() {
+        let distribution = Distribution::embedded();
+        let components: Vec<&str> = Component::ALL.map(Component::as_str).to_vec();
+        let mut seen = BTreeSet::new();
+        for version in distribution.versions() {
+            let components: Vec<&&str> = components
+                .iter()
+                .filter(|one| **one != "source-watcher" || version.version >= semver::Version::new(2, 7, 0))
+                .collect();
+            let instance: FluxInstance = serde_json::from_value(json!({
+                "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+                "metadata": {"name": "flux", "namespace": "flux-system"},
+                "spec": {
+                    "distribution": {"version": version.version.to_string(), "registry": "ghcr.io/fluxcd"},
+                    "components": components,
+                    "storage": {"class": "standard", "size": "1Gi"},
+                    "sharding": {"shards": ["a"], "storage": "persistent"},
+                    "sync": {"kind": "OCIRepository", "url": "oci://a.example/b", "ref": "latest", "path": "./"},
+                }
+            }))
+            .unwrap();
+            let checked = CheckedInstance::check(instance).unwrap();
+            for object in build(&checked, &distribution, &BuildOptions::default()).unwrap().objects {
+                let id = ObjectId::of(&object);
+                let known = resource_type_of(&id.group, &id.kind).unwrap_or_else(|| panic!("{id}"));
+                let verbs: &[&str] =
+                    if id.kind == "Namespace" { &["create", "patch"] } else { &["create", "patch", "delete"] };
+                for verb in verbs.iter().chain(&["get", "list", "watch"]) {
+                    let may = |rights| allows(rights, verb, &id.group, &known.plural, &id.name);
+                    let own = !id.namespace.is_empty() && may(Rights::OwnNamespace);
+                    assert!(own || may(Rights::Cluster), "{verb} {id} of {}", version.name);
+                }
+                seen.insert(id.kind);
+            }
+        }
+        assert!(seen.len() >= 12, "{seen:?}");
+    }
+
+    #[test]
+    fn each_rule_has_its_reason() {
+        for rights in [Rights::Cluster, Rights::OwnNamespace, Rights::Viewers, Rights::Editors] {
+            for rule in rights.rules("fs") {
+                assert!(reason(&rule, "fs").is_some_and(|why| why.ends_with('.')), "{rule}");
+            }
+        }
+        assert_eq!(reason(&json!({"verbs": ["*"]}), "fs"), None);
+    }
+}

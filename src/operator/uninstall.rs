@@ -1,0 +1,169 @@
+//! Taking the operator off a cluster: the way back, in order, and to be completed by the next run wherever it was cut off.
+//!
+//! ```text
+//! the Deployment, until its pods are gone -> what lets it work -> definitions of which nothing is stored
+//! ```
+//! Flux itself is not touched: the instance goes first, with `reconcile::uninstall`, or the operator stays.
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::install::{remove, wait_for};
+use super::manifests::{OperatorParams, manifests, obsolete};
+use super::resource_sets::{UnservedObject, unserved_objects};
+use super::{Kept, OperatorError};
+use crate::api::crd;
+use crate::api::kinds::{self, FluxKind, INSTANCE, LEASE};
+use crate::api::well_known::{GROUP, NAME_LABEL, OPERATOR_NAME};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::apply::RunContext;
+use crate::reconcile::health::Goal;
+use crate::reconcile::interrupt::never;
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::progress::{Action, Progress, Stage, Update};
+
+const CONCURRENCY: usize = 8;
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// What taking the operator off would do.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorUninstallPlan {
+    /// In the order of deletion.
+    pub deletes: Vec<ObjectId>,
+    pub keeps: Vec<Kept>,
+    /// Instances that the operator looks after: it cannot go before them.
+    pub instances: Vec<ObjectId>,
+    /// Objects whose finalizer nobody would clear any more.
+    pub unserved: Vec<UnservedObject>,
+    /// The Helm release that the operator belongs to.
+    pub helm_release: Option<String>,
+    #[serde(skip)]
+    live: LiveObjects,
+}
+
+/// Lists what would go and what would stay. Writes nothing.
+///
+/// # Errors
+/// The API server cannot be asked.
+pub async fn uninstall_operator_plan(
+    cluster: &Cluster,
+    namespace: &str,
+    keep_definitions: bool,
+) -> Result<OperatorUninstallPlan, OperatorError> {
+    // Only names count here.
+    let params = OperatorParams::new(namespace, "", "");
+    let mut ids: Vec<ObjectId> = manifests(&params).iter().map(ObjectId::of).chain(obsolete(&params)).collect();
+    ids.push(ObjectId::new(&LEASE.group, &LEASE.kind, Some(namespace), OPERATOR_NAME).at(&LEASE.version));
+    // The last that was made goes first; definitions go last of all.
+    ids.reverse();
+    ids.sort_by_key(|id| match id.kind.as_str() {
+        "Deployment" => 0,
+        DEFINITION => 2,
+        _ => 1,
+    });
+    let (live, unserved) =
+        futures::try_join!(LiveObjects::take(cluster, &ids, CONCURRENCY), unserved_objects(cluster, None))?;
+    let all_instances = list_ids(cluster, &INSTANCE).await?;
+    let (instances, elsewhere): (Vec<ObjectId>, Vec<ObjectId>) =
+        all_instances.into_iter().partition(|id| id.namespace == namespace);
+    let deployment = live.of_kind("apps", "Deployment").find(|one| ObjectId::of(one).namespace == namespace);
+    let helm_release = deployment.and_then(|one| fields::annotation(one, "meta.helm.sh/release-name"));
+    let helm_release = helm_release.map(str::to_owned);
+
+    let (mut deletes, mut keeps) = (vec![], vec![]);
+    for id in ids {
+        let Some(there) = live.get(&id) else { continue };
+        let reason = match id.kind.as_str() {
+            "Namespace" => Some("it may hold what is not the operator's".to_owned()),
+            DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
+            DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &unserved).await?,
+            "Lease" => None,
+            _ if fields::label(there, NAME_LABEL) != Some(OPERATOR_NAME) => {
+                Some(format!("its label {NAME_LABEL} is not {OPERATOR_NAME}"))
+            }
+            _ => None,
+        };
+        match reason {
+            Some(reason) => keeps.push(Kept { object: id, reason }),
+            None => deletes.push(id),
+        }
+    }
+    Ok(OperatorUninstallPlan { deletes, keeps, instances, unserved, helm_release, live })
+}
+
+async fn list_ids(cluster: &Cluster, kind: &crate::k8s::ResourceType) -> Result<Vec<ObjectId>, ClusterError> {
+    let list = cluster.list_all(kind, None, &ListOptions::default()).await?;
+    Ok(list.into_iter().flat_map(|list| list.items).map(|item| ObjectId::of(&item)).collect())
+}
+
+/// A definition takes everything with it that is stored of its kind.
+async fn why_definition_stays(
+    cluster: &Cluster,
+    definition: &Value,
+    namespace: &str,
+    instances_elsewhere: &[ObjectId],
+    unserved: &[UnservedObject],
+) -> Result<Option<String>, ClusterError> {
+    let kind = fields::text(definition, "/spec/names/kind");
+    if crd::NOT_SERVED.contains(&kind) {
+        if !crd::is_placeholder(definition) {
+            return Ok(Some("another operator has defined it".to_owned()));
+        }
+        let stored = unserved.iter().filter(|one| one.object.kind == kind).count();
+        return Ok((stored > 0).then(|| format!("{stored} {kind} would go with it")));
+    }
+    let elsewhere = match kinds::of(GROUP, kind).map(FluxKind::resource_type) {
+        Some(instance) if instance == INSTANCE => instances_elsewhere.to_vec(),
+        Some(other) => list_ids(cluster, &other).await?.into_iter().filter(|id| id.namespace != namespace).collect(),
+        None => vec![],
+    };
+    Ok(elsewhere.first().map(|first| format!("{first} would go with it")))
+}
+
+/// Takes the operator off as planned; waits until `deadline` for its pods and for definitions to be gone.
+///
+/// # Errors
+/// An instance is there; objects that nobody serves would be left with a finalizer, unless that is `ignored`; something is
+/// still there at the deadline; the API server cannot be asked. The next run goes on from there.
+pub async fn uninstall_operator(
+    cluster: &Cluster,
+    mut plan: OperatorUninstallPlan,
+    ignore_unserved: bool,
+    deadline: Instant,
+    progress: &dyn Progress,
+) -> Result<Vec<ObjectId>, OperatorError> {
+    if !plan.instances.is_empty() {
+        return Err(OperatorError::InstancesExist { instances: plan.instances });
+    }
+    if !ignore_unserved && plan.unserved.iter().any(|one| one.has_finalizer) {
+        return Err(OperatorError::Unserved { objects: plan.unserved });
+    }
+    let interrupts = never();
+    let context =
+        RunContext { cluster, extra_managers: &[], concurrency: CONCURRENCY, interrupts: &interrupts, progress };
+    let part = |of: fn(&ObjectId) -> bool| plan.deletes.iter().filter(|id| of(id)).cloned().collect::<Vec<_>>();
+    let parts = [
+        (Stage::DeleteControllers, part(|id| id.kind == "Deployment"), true),
+        (Stage::DeleteObjects, part(|id| id.kind != "Deployment" && id.kind != DEFINITION), false),
+        (Stage::DeleteObjects, part(|id| id.kind == DEFINITION), true),
+    ];
+    let mut deleted = vec![];
+    for (stage, ids, awaited) in parts {
+        if ids.is_empty() {
+            continue;
+        }
+        progress.report(Update::StageBegan { stage, objects: ids.len() });
+        for id in &ids {
+            remove(cluster, id, plan.live.get(id).cloned()).await?;
+            progress.report(Update::Object { object: id.to_string(), action: Action::Deleted });
+            deleted.push(id.clone());
+        }
+        if awaited {
+            wait_for(context, &mut plan.live, &ids, Goal::Gone, deadline).await?;
+        }
+    }
+    Ok(deleted)
+}

@@ -1,0 +1,381 @@
+//! The operator on a cluster: how it comes, what it may do there, and how it goes. Its pods are played by the kubelet.
+
+use std::process::Stdio;
+
+use flux_operator::cluster::Cluster;
+use flux_operator::operator::{OperatorParams, install, install_plan, manifests};
+use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::{self, UninstallOptions};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::cluster_tests;
+use crate::reconcile::world::{NAMESPACE, World, connected, id, instance_id, spec};
+use crate::support::run::Run;
+use crate::support::runner::command;
+use crate::support::{ClusterTest, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![
+        an_operator_is_installed_once_changed_in_place_and_taken_off_again,
+        the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux,
+        an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
+        an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
+        objects_that_nobody_serves_are_named_refused_and_let_go,
+        an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
+        an_operator_that_looks_after_an_instance_is_not_taken_off,
+    ]
+}
+
+const IMAGE: &str = "registry.example.com/flux-operator:v1";
+
+async fn run(world: &World, arguments: &str) -> Run {
+    let mut command = command(world.kubeconfig.path(), world.plane.folder());
+    command.args(arguments.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program starts");
+    tokio::task::spawn_blocking(move || child.wait_with_output().expect("it ends")).await.expect("joined").into()
+}
+
+async fn installed(world: &World) {
+    run(world, &format!("install --image {IMAGE}")).await.exits(0);
+}
+
+fn params() -> OperatorParams {
+    OperatorParams::new(NAMESPACE, IMAGE, "v1")
+}
+
+/// A client with nothing but the rights of the operator's service account.
+async fn as_operator(world: &World) -> Cluster {
+    let account = format!("system:serviceaccount:{NAMESPACE}:flux-operator");
+    let kubeconfig = world.plane.user_without_rights(&account).unwrap();
+    connected(kubeconfig.path()).await
+}
+
+async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let rbac = "rbac.authorization.k8s.io/v1";
+    // Looking changes nothing.
+    let dry = run(&world, &format!("install --image {IMAGE} --dry-run")).await.exits(0);
+    let dry = dry.stdout_has("create     Deployment/flux-system/flux-operator").stderr_has("(dry run) would create");
+    assert!(dry.stdout.contains("CustomResourceDefinition/fluxreports.fluxcd.controlplane.io"), "{}", dry.stdout);
+    assert!(world.get("v1", "Namespace", "", NAMESPACE).await.is_none());
+
+    run(&world, &format!("install --image {IMAGE}"))
+        .await
+        .exits(0)
+        .stdout_has("deployment/flux-system/flux-operator: ready");
+    let deployment = world.deployment("flux-operator").await;
+    assert_eq!(deployment["status"]["readyReplicas"], 1);
+    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["args"], json!(["controller"]));
+    for object in manifests(&params()) {
+        let id = flux_operator::k8s::ObjectId::of(&object);
+        assert!(world.cluster.read(&id).await.unwrap().is_some(), "{id}");
+    }
+
+    // Twice is once.
+    let before = world.deployment("flux-operator").await["metadata"]["resourceVersion"].clone();
+    let again = run(&world, &format!("install --image {IMAGE}")).await.exits(0);
+    again.stderr_has("objects: 0 created, 0 configured, 0 deleted");
+    assert_eq!(world.deployment("flux-operator").await["metadata"]["resourceVersion"], before);
+
+    // Other flags change what is there, and take back what they do not want.
+    run(&world, "install --image registry.example.com/flux-operator:v2 --replicas 2 --cluster-admin --operator-arg=--log-level=debug")
+        .await
+        .exits(0);
+    let deployment = world.deployment("flux-operator").await;
+    assert_eq!(deployment["status"]["readyReplicas"], 2);
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry.example.com/flux-operator:v2");
+    assert_eq!(container["args"], json!(["controller", "--log-level=debug"]));
+    assert!(world.get(rbac, "ClusterRoleBinding", "", "flux-operator-cluster-admin").await.is_some());
+    assert!(world.get(rbac, "ClusterRole", "", "flux-operator-flux-system").await.is_none());
+    assert!(world.get(rbac, "RoleBinding", NAMESPACE, "flux-operator").await.is_none());
+
+    run(&world, "uninstall operator --dry-run").await.exits(0).stdout_has("Deployment/flux-system/flux-operator");
+    assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 2);
+    // Without a terminal somebody has to say yes.
+    run(&world, "uninstall operator").await.exits(2);
+    let gone = run(&world, "uninstall operator --yes").await.exits(0);
+    gone.stdout_has("Namespace/flux-system: it may hold what is not the operator's").stdout_has("uninstalled");
+    for object in
+        manifests(&params()).iter().skip(1).chain(&manifests(&OperatorParams { cluster_admin: true, ..params() })[1..])
+    {
+        let id = flux_operator::k8s::ObjectId::of(object);
+        assert!(world.cluster.read(&id).await.unwrap().is_none(), "{id}");
+    }
+    assert!(world.get("v1", "Namespace", "", NAMESPACE).await.is_some());
+    run(&world, "uninstall operator --yes").await.exits(0).stdout_has("there is nothing to uninstall");
+}
+
+async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    installed(&world).await;
+    let operator = as_operator(&world).await;
+    let mut wanted = spec("2.6.x");
+    wanted["components"] = json!([
+        "source-controller",
+        "kustomize-controller",
+        "helm-controller",
+        "notification-controller",
+        "image-reflector-controller",
+        "image-automation-controller"
+    ]);
+    wanted["cluster"] = json!({"multitenant": true, "objectLevelWorkloadIdentity": true});
+    wanted["sharding"] = json!({"shards": ["a"]});
+    wanted["sync"] =
+        json!({"kind": "GitRepository", "url": "https://git.example/fleet", "ref": "refs/heads/main", "path": "./"});
+    world.instance(wanted.clone()).await;
+    let mut options = world.options.clone();
+    // The sync has no controller that answers.
+    options.wait = false;
+    options.force = true;
+    let outcome = world.run_with(&operator, &options).await.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
+    assert!(world.get("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE).await.is_some());
+
+    // An upgrade that migrates what is stored, without one controller and without the sync.
+    let policy = json!({"apiVersion": "image.toolkit.fluxcd.io/v1beta2", "kind": "ImagePolicy",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"imageRepositoryRef": {"name": "a"}, "policy": {"semver": {"range": "1.x"}}}});
+    world.cluster.create(&policy, "someone").await.unwrap();
+    wanted["distribution"]["version"] = json!("2.7.x");
+    wanted["components"] =
+        json!(["source-controller", "source-watcher", "kustomize-controller", "image-reflector-controller"]);
+    wanted.as_object_mut().unwrap().remove("sync");
+    world.instance(wanted).await;
+    options.wait = true;
+    let outcome = world.run_with(&operator, &options).await.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
+    assert!(outcome.migrated.contains(&"imagepolicies.image.toolkit.fluxcd.io".to_owned()), "{:?}", outcome.migrated);
+    assert!(world.get("apps/v1", "Deployment", NAMESPACE, "helm-controller").await.is_none());
+
+    // The end, with a finalizer to clear in another namespace.
+    let kustomization = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": "a", "namespace": "default", "finalizers": ["finalizers.fluxcd.io"]},
+        "spec": {"interval": "1m", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "a"}}});
+    world.cluster.create(&kustomization, "someone").await.unwrap();
+    let uninstall = UninstallOptions { lease: options.lease.clone(), force: true, ..UninstallOptions::default() };
+    let done = reconcile::uninstall(&operator, &world.read_instance().await, &uninstall, &Silent).await.unwrap();
+    assert!(done.is_complete(), "{done:?}");
+    // What an operator does besides: it looks at nodes and writes its report.
+    let report = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxReport",
+        "metadata": {"name": "flux", "namespace": NAMESPACE},
+        "spec": {"distribution": {"entitlement": "Unknown", "status": "Not Installed"}}});
+    operator.apply(&report, "flux-operator").await.unwrap();
+    let status = json!({"status": {"conditions": []}});
+    let report = id("fluxcd.controlplane.io/v1", "FluxReport", NAMESPACE, "flux");
+    operator.merge_patch(&report, Some("status"), &status, "flux-operator").await.unwrap();
+    let nodes = flux_operator::api::kinds::NODE;
+    assert_eq!(operator.list(&nodes, None, &Default::default()).await.unwrap().items.len(), 1);
+}
+
+async fn an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    installed(&world).await;
+    let operator = as_operator(&world).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}});
+    world.cluster.create(&secret, "someone").await.unwrap();
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let role = |name: &str| {
+        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": name},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]})
+    };
+    assert!(operator.read(&id("v1", "Secret", "default", "s")).await.unwrap_err().to_string().contains("secret"));
+    for denied in [
+        role("anything"),
+        json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": "mine"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "User", "name": "me", "apiGroup": "rbac.authorization.k8s.io"}]}),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "another", "labels": {"a": "b"}}}),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+    ] {
+        let error = operator.apply(&denied, "flux-operator").await.unwrap_err();
+        assert_eq!(error.category(), flux_operator::cluster::Category::Denied, "{denied}: {error}");
+    }
+    // As an admin the same account may.
+    run(&world, &format!("install --image {IMAGE} --cluster-admin")).await.exits(0);
+    operator.apply(&role("anything"), "flux-operator").await.unwrap();
+}
+
+async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let labels = json!({"app": "op", "app.kubernetes.io/name": "flux-operator"});
+    reconcile::prepare(&world.cluster, NAMESPACE, &Silent).await.unwrap();
+    let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "flux-operator", "namespace": NAMESPACE, "labels": labels,
+            "annotations": {"meta.helm.sh/release-name": "flux-operator"}},
+        "spec": {"selector": {"matchLabels": {"app": "op"}}, "template": {"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "manager", "image": "ghcr.io/theirs:v1", "args": ["--log-level=info"],
+                "ports": [{"name": "http-web", "containerPort": 9080}]}]}}}});
+    world.apply_as("helm", theirs).await;
+    let plan = install_plan(&world.cluster, &params()).await.unwrap();
+    assert!(plan.replaces_another);
+    assert_eq!(plan.helm_release.as_deref(), Some("flux-operator"));
+    assert_eq!(plan.recreates, [id("apps/v1", "Deployment", NAMESPACE, "flux-operator")]);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    install(&world.cluster, plan, false, Some(deadline), &Silent).await.unwrap();
+    let container = world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"].clone();
+    assert_eq!(container.as_array().unwrap().len(), 1);
+    assert_eq!(container[0]["image"], IMAGE);
+    assert!(!container[0]["ports"].to_string().contains("9080"), "{container}");
+    assert!(!install_plan(&world.cluster, &params()).await.unwrap().has_changes());
+}
+
+fn resource_set(name: &str, finalizers: &[&str]) -> Value {
+    json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": name, "namespace": "default", "finalizers": finalizers}, "spec": {"resourcesTemplate": ""}})
+}
+
+async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    reconcile::prepare(&world.cluster, NAMESPACE, &Silent).await.unwrap();
+    // The definition of somebody else, with a schema of its own, and an operator that serves it.
+    let mut definition = manifests(&params())
+        .into_iter()
+        .find(|one| one["metadata"]["name"] == "resourcesets.fluxcd.controlplane.io")
+        .unwrap();
+    definition["metadata"].as_object_mut().unwrap().remove("annotations");
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = json!("theirs");
+    world.apply_as("helm", definition).await;
+    let labels = json!({"app.kubernetes.io/name": "flux-operator", "app.kubernetes.io/instance": "flux-operator"});
+    world
+        .apply_as(
+            "helm",
+            json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "flux-operator", "namespace": NAMESPACE, "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "manager", "image": "ghcr.io/theirs:v1"}]}}}}),
+        )
+        .await;
+    crate::support::eventually("their operator to run", std::time::Duration::from_secs(20), || async {
+        (world.deployment("flux-operator").await["status"]["readyReplicas"] == 1).then_some(())
+    })
+    .await
+    .unwrap();
+    let held = resource_set("held", &["fluxcd.controlplane.io/finalizer"]);
+    let created = crate::support::eventually("the kind to be served", std::time::Duration::from_secs(20), || async {
+        world.cluster.create(&held, "someone").await.ok().flatten()
+    });
+    created.await.unwrap();
+    world
+        .cluster
+        .create(&resource_set("other", &["fluxcd.controlplane.io/finalizer", "example.com/mine"]), "someone")
+        .await
+        .unwrap();
+    let status = json!({"status": {"inventory": {"entries": [{"id": "default_workload__ConfigMap", "v": "v1"}]}}});
+    let of_held = id("fluxcd.controlplane.io/v1", "ResourceSet", "default", "held");
+    world.cluster.merge_patch(&of_held, Some("status"), &status, "theirs").await.unwrap();
+    let workload =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "workload", "namespace": "default"}});
+    world.cluster.create(&workload, "theirs").await.unwrap();
+
+    // While their operator runs it is the one to let go.
+    run(&world, "uninstall resourcesets --delete --yes")
+        .await
+        .exits(1)
+        .stderr_has("Deployment/flux-system/flux-operator");
+    let refused = run(&world, &format!("install --image {IMAGE}")).await.exits(1);
+    refused
+        .stderr_has("nobody serves ResourceSet/default/held, it manages 1 objects, and it would hang")
+        .stderr_has("nobody serves ResourceSet/default/other")
+        .stderr_has("--ignore-resourcesets");
+    assert_eq!(
+        world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"][0]["image"],
+        "ghcr.io/theirs:v1"
+    );
+    let kept = run(&world, &format!("install --image {IMAGE} --ignore-resourcesets --dry-run")).await.exits(0);
+    kept.stdout_has(
+        "keep       CustomResourceDefinition/resourcesets.fluxcd.controlplane.io: another operator has defined it",
+    );
+    run(&world, &format!("install --image {IMAGE} --ignore-resourcesets")).await.exits(0);
+    let definition =
+        id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "resourcesets.fluxcd.controlplane.io");
+    let definition = world.cluster.read(&definition).await.unwrap().unwrap();
+    assert_eq!(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"], "theirs");
+
+    let checked = run(&world, "check").await;
+    assert!(checked.stdout.contains("ResourceSet"), "{}", checked.stdout);
+    run(&world, "uninstall operator --yes").await.exits(1).stderr_has("ResourceSet/default/held");
+
+    let released = run(&world, "uninstall resourcesets --delete --yes").await.exits(7);
+    released.stdout_has("resourceset/default/held: deleted").stderr_has("ResourceSet/default/other");
+    assert!(world.cluster.read(&of_held).await.unwrap().is_none());
+    let other = world.get("fluxcd.controlplane.io/v1", "ResourceSet", "default", "other").await.unwrap();
+    assert_eq!(other["metadata"]["finalizers"], json!(["example.com/mine"]));
+    assert!(world.get("v1", "ConfigMap", "default", "workload").await.is_some());
+    let gone = run(&world, "uninstall operator --yes").await.exits(0);
+    gone.stdout_has("resourcesets.fluxcd.controlplane.io: another operator has defined it");
+}
+
+/// Answers every request with this text, until the test ends.
+async fn serve(text: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/flux.yaml", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", text.len());
+            let _ = stream.write_all(format!("{head}{text}").as_bytes()).await;
+        }
+    });
+    address
+}
+
+async fn an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret.yaml");
+    std::fs::write(
+        &secret,
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: git-auth}\nstringData: {password: hunter2}\n",
+    )
+    .unwrap();
+    let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "ops"},
+        "spec": {"distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"}}});
+    let address = serve(instance.to_string()).await;
+    // The operator goes where the instance is: it looks at its own namespace only.
+    let done = run(&world, &format!("install --image {IMAGE} -f {address} --wait=false")).await.exits(0);
+    done.stdout_has("deployment/ops/flux-operator: applied").stderr_has("is read without TLS");
+    let stored = world.get("fluxcd.controlplane.io/v1", "FluxInstance", "ops", "flux").await.unwrap();
+    assert_eq!(stored["spec"]["distribution"], instance["spec"]["distribution"]);
+    run(&world, "install -f http://127.0.0.1:1/x").await.exits(1).stderr_has("cannot download http://127.0.0.1:1/x");
+
+    let own = World::new(&cluster).await;
+    let flags = format!(
+        "install --image {IMAGE} --wait=false --secret {} --sync-url https://git.example/fleet.git --sync-pull-secret git-auth --components source-controller,kustomize-controller",
+        secret.display()
+    );
+    let done = run(&own, &flags).await.exits(0);
+    assert!(!done.stdout.contains("hunter2") && !done.stderr.contains("hunter2"));
+    let stored = own.read_instance().await;
+    assert_eq!(stored.spec.sync.unwrap().pull_secret.as_deref(), Some("git-auth"));
+    assert!(own.get("v1", "Secret", NAMESPACE, "git-auth").await.is_some());
+    run(&own, &format!("install -f {address} --components source-controller")).await.exits(2);
+}
+
+async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let mut wanted = spec("2.9.x");
+    wanted["components"] = json!(["source-controller"]);
+    world.instance(wanted).await;
+    world.ready().await;
+    installed(&world).await;
+    run(&world, "uninstall operator --yes").await.exits(1).stderr_has("FluxInstance/flux-system/flux exists");
+    assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 1);
+    // Nobody is at work any more: the instance is taken away from here, then the operator.
+    let stop = json!({"spec": {"replicas": 0}});
+    world.patch_as("someone", &id("apps/v1", "Deployment", NAMESPACE, "flux-operator"), stop).await;
+    crate::support::eventually("the operator to stop", std::time::Duration::from_secs(20), || async {
+        world.deployment("flux-operator").await["status"].get("readyReplicas").is_none().then_some(())
+    })
+    .await
+    .unwrap();
+    run(&world, "uninstall operator --with-instance --yes").await.exits(0).stdout_has("uninstalled");
+    assert!(world.cluster.read(&instance_id()).await.unwrap().is_none());
+    assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);
+    assert_eq!(world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await.len(), 0);
+}
