@@ -14,7 +14,7 @@ Usage:
   --to        folder to install into [default: $HOME/.local/bin]
 
 Links beside it make it a kubectl plugin: kubectl flux-operator.
-The archive may also hold man pages (man/*.1); they go to DIR/../share/man/man1.
+The archive may also hold man pages (man/*.1) and completions (completions/*); they go to DIR/../share.
 USAGE
 }
 
@@ -124,6 +124,16 @@ if [ -d "$pages" ]; then
     manual="$to/../share/man/man1"
     mkdir -p "$manual" && cp "$pages"/*.1 "$manual"/
 fi
+# Where the shells look for what a prefix brings along; the others are printed by `flux-operator completion`.
+scripts="$(dirname "$pages")/completions"
+while read -r script folder name; do
+    [ -f "$scripts/$script" ] || continue
+    mkdir -p "$to/../share/$folder" && cp "$scripts/$script" "$to/../share/$folder/$name"
+done <<'SCRIPTS'
+flux-operator.bash bash-completion/completions flux-operator
+_flux-operator zsh/site-functions _flux-operator
+flux-operator.fish fish/vendor_completions.d flux-operator.fish
+SCRIPTS
 
 printf 'installed %s\n' "$to/flux-operator" >&2
 case ":${PATH:-}:" in

@@ -697,7 +697,7 @@ mod tests {
             json!({"spec": {"containers": [{"name": "manager", "args": ["--log-level=info"]}]}});
         let mut ours = theirs.clone();
         ours["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["controller"]);
-        let objects = vec![definition, set("a"), set("b")];
+        let objects = [definition, set("a"), set("b")];
         let found = |with: Option<Value>| {
             let snapshot = Snapshot::of_dump(objects.iter().cloned().chain(with));
             let options = CheckOptions {

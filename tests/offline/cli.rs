@@ -12,6 +12,7 @@ mod habits;
 mod inspect;
 mod install;
 mod migrate;
+mod release;
 mod requests;
 mod support;
 mod usage;

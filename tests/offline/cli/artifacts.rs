@@ -40,3 +40,67 @@ fn completion_scripts_are_up_to_date() {
 fn custom_resource_definitions_are_up_to_date() {
     committed_equals_generated("crds", "deploy/crds");
 }
+
+/// The chart is a folder below what else is in `deploy`.
+#[test]
+fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
+    let generated = tempfile::tempdir().expect("a folder");
+    run(&["generate", "deploy", generated.path().to_str().expect("UTF-8")]).exits(0);
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy");
+    let again = "run `cargo run -- generate deploy deploy` and commit the result";
+    for folder in ["chart", "chart/templates"] {
+        let names = |root: &Path| -> Vec<String> {
+            let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
+            let mut names: Vec<String> =
+                entries.map(|one| one.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&deploy), names(generated.path()), "{again}");
+    }
+    for file in [
+        "install.yaml",
+        "chart/Chart.yaml",
+        "chart/values.yaml",
+        "chart/values.schema.json",
+        "chart/templates/definitions.yaml",
+        "chart/templates/rights.yaml",
+        "chart/templates/operator.yaml",
+    ] {
+        let text = |root: &Path| std::fs::read_to_string(root.join(file)).expect("text");
+        assert!(text(&deploy) == text(generated.path()), "{file} is stale; {again}");
+    }
+    let exported = run(&["install", "--export"]).exits(0).stdout;
+    let committed = std::fs::read_to_string(deploy.join("install.yaml")).expect("text");
+    assert_eq!(committed.split_once('\n').map(|(_, rest)| rest), Some(exported.as_str()));
+}
+
+#[test]
+fn alerts_and_dashboard_ask_for_metrics_of_the_operator_only() {
+    let monitoring = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/monitoring");
+    let all = files(&monitoring);
+    let mut expressions: Vec<String> = vec![];
+    let dashboard: serde_json::Value = serde_json::from_str(&all["dashboard.json"]).expect("JSON");
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().expect("targets") {
+            expressions.push(target["expr"].as_str().expect("an expression").to_owned());
+        }
+    }
+    let alerts = flux_operator::format::yaml::parse_one(&all["alerts.yaml"]).expect("YAML");
+    for rule in alerts["spec"]["groups"][0]["rules"].as_array().expect("rules") {
+        expressions.push(rule["expr"].as_str().expect("an expression").to_owned());
+        assert!(rule["annotations"]["summary"].is_string() && rule["labels"]["severity"].is_string(), "{rule}");
+    }
+    assert!(expressions.len() > 15);
+    let metric = regex::Regex::new(r"\b[a-z]+(?:_[a-z]+)+\b").expect("a pattern");
+    let label = regex::Regex::new(r#"\{[^}]*\}|by \([^)]*\)"#).expect("a pattern");
+    let known = ["flux_instance_info", "flux_operator_info", "flux_resource_info"];
+    let families = ["controller_runtime_", "workqueue_", "rest_client_", "process_"];
+    for expression in &expressions {
+        let bare = label.replace_all(expression, "");
+        for name in metric.find_iter(&bare).map(|found| found.as_str()).filter(|name| *name != "histogram_quantile") {
+            let is_known = known.contains(&name) || families.iter().any(|family| name.starts_with(family));
+            assert!(is_known, "{name} in {expression}");
+        }
+    }
+}
