@@ -65,6 +65,8 @@ pub enum Command {
     #[command(subcommand)]
     Reconcile(crate::reconcile::Command),
     #[command(subcommand)]
+    Rollback(crate::rollback::Command),
+    #[command(subcommand)]
     Suspend(crate::suspend::Command),
     #[command(subcommand)]
     Resume(crate::resume::Command),
@@ -83,6 +85,7 @@ pub enum Command {
     Distribution(crate::distribution::Command),
     #[command(subcommand)]
     Artifact(crate::artifact::Command),
+    Controller(Box<crate::controller::Args>),
     Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]
     Generate(crate::generate::Command),

@@ -12,6 +12,7 @@ mod check;
 mod cli;
 mod common;
 mod completion;
+mod controller;
 mod create;
 mod delete;
 mod distribution;
@@ -29,6 +30,7 @@ mod plan;
 mod reconcile;
 mod render;
 mod resume;
+mod rollback;
 mod shell;
 mod stats;
 mod status;
@@ -73,6 +75,9 @@ fn main() -> ExitCode {
         Err(error) => return shell::usage::report(error, &arguments, structured, command_tree).into(),
     };
     let shell = Shell::new(&cli.global, config, structured, words);
+    if !matches!(cli.command, Command::Controller(_)) {
+        shell::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
+    }
     // Not earlier: help is there also for whoever has a wrong file.
     match refused.map_or_else(|| dispatch(cli, &shell), Err) {
         Ok(exit) => exit.into(),
@@ -107,6 +112,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Plan(command) => plan::run(&command, shell),
         Command::Apply(command) => apply::run(&command, shell),
         Command::Reconcile(command) => reconcile::run(&command, shell),
+        Command::Rollback(command) => rollback::run(&command, shell),
         Command::Suspend(command) => suspend::run(&command, shell),
         Command::Resume(command) => resume::run(&command, shell),
         Command::Wait(command) => wait::run(&command, shell),
@@ -118,6 +124,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
         Command::Artifact(command) => artifact::run(&command, shell),
+        Command::Controller(args) => controller::run(&args, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),
     }

@@ -13,7 +13,7 @@ mod global_args;
 mod harmless;
 mod interrupt;
 pub mod jsonpath;
-mod logging;
+pub mod logging;
 pub mod output;
 pub mod progress;
 pub mod prompt;
@@ -42,7 +42,6 @@ pub struct Shell {
 
 impl Shell {
     pub fn new(global: &GlobalArgs, config: Config, structured_errors: bool, command: impl Into<String>) -> Self {
-        logging::init(global.verbose, global.quiet, global.color);
         let stderr_terminal = io::stderr().is_terminal();
         Shell {
             global: GlobalArgs { usual_namespace: config.namespace.clone(), ..global.clone() },

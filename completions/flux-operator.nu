@@ -1940,6 +1940,91 @@ module completions {
   export extern "flux-operator reconcile help help" [
   ]
 
+  def "nu-complete flux-operator rollback color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Go back to what worked before
+  export extern "flux-operator rollback" [
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator rollback color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator rollback instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator rollback instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator rollback instance color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Go back to a revision of Flux that was ready before
+  export extern "flux-operator rollback instance" [
+    --to: string              # Revision, version, or beginning of a digest to go back to
+    --dry-run                 # Show what would change, and change nothing
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
+    --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator rollback instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator rollback help" [
+  ]
+
+  # Go back to a revision of Flux that was ready before
+  export extern "flux-operator rollback help instance" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator rollback help help" [
+  ]
+
   def "nu-complete flux-operator suspend color" [] {
     [ "auto" "always" "never" ]
   }
@@ -3624,6 +3709,80 @@ module completions {
   export extern "flux-operator artifact help help" [
   ]
 
+  def "nu-complete flux-operator controller log_encoding" [] {
+    [ "json" "console" ]
+  }
+
+  def "nu-complete flux-operator controller log_level" [] {
+    [ "trace" "debug" "info" "error" ]
+  }
+
+  def "nu-complete flux-operator controller enable_leader_election" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator controller leader_election_release_on_cancel" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator controller color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Run as the operator: look after the FluxInstance `flux` of one namespace
+  export extern "flux-operator controller" [
+    --concurrent: string      # Requests of one reconciliation in flight at a time
+    --reporting-interval: string # How often the FluxReport is written when nothing changes
+    --override-manager: string # Field manager whose fields are taken over, besides the usual ones; repeatable
+    --min-retry-delay: string # The pause after a failure; it doubles with each further one
+    --max-retry-delay: string # The longest pause between two tries
+    --interval-jitter-percentage: string # How far intervals are stretched or shortened at most, in percent
+    --metrics-addr: string    # Address of /metrics; 0 for none
+    --health-addr: string     # Address of /healthz and /readyz; 0 for none
+    --log-encoding: string@"nu-complete flux-operator controller log_encoding" # How the log is written
+    --log-level: string@"nu-complete flux-operator controller log_level" # How much is logged
+    --enable-leader-election: string@"nu-complete flux-operator controller enable_leader_election" # Work only while holding the lease
+    --leader-election-release-on-cancel: string@"nu-complete flux-operator controller leader_election_release_on_cancel" # Give the lease back at the end, so that the next one need not wait
+    --leader-election-lease-duration: string # How long others wait for a holder that says nothing
+    --leader-election-renew-deadline: string # When the holder stops working if it cannot renew the lease
+    --leader-election-retry-period: string # The pause between two tries to take or renew it
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --storage-path: string
+    --requeue-dependency: string
+    --default-service-account: string
+    --default-workload-identity-service-account: string
+    --watch-configs-label-selector: string
+    --web-server-port: string
+    --web-server-only: string
+    --web-config: string
+    --web-config-secret-name: string
+    --token-cache-max-size: string
+    --token-cache-max-duration: string
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator controller color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   def "nu-complete flux-operator completion shell" [] {
     [ "bash" "zsh" "fish" "powershell" "elvish" "nushell" ]
   }
@@ -4026,6 +4185,14 @@ module completions {
   export extern "flux-operator help reconcile all" [
   ]
 
+  # Go back to what worked before
+  export extern "flux-operator help rollback" [
+  ]
+
+  # Go back to a revision of Flux that was ready before
+  export extern "flux-operator help rollback instance" [
+  ]
+
   # Suspend reconciliation
   export extern "flux-operator help suspend" [
   ]
@@ -4176,6 +4343,10 @@ module completions {
 
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator help artifact list" [
+  ]
+
+  # Run as the operator: look after the FluxInstance `flux` of one namespace
+  export extern "flux-operator help controller" [
   ]
 
   # Print the completion script for a shell

@@ -36,5 +36,5 @@ pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use list::{List, ListOptions};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
-pub use retry::{Backoff, Retry, RetryObserver, after};
+pub use retry::{Backoff, RequestObserver, Retry, RetryObserver, after};
 pub use streamed_body::Pieces;

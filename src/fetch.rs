@@ -9,6 +9,7 @@ mod pack;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::distribution::{Distribution, DistributionError};
@@ -74,6 +75,23 @@ pub struct FetchError {
     pub reason: FetchReason,
 }
 
+impl FetchError {
+    /// The whole chain in one line: a condition has no second one.
+    pub fn sentence(&self) -> String {
+        let mut text = self.to_string();
+        let mut next = std::error::Error::source(self);
+        while let Some(error) = next {
+            let cause = error.to_string();
+            if !text.ends_with(&cause) {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
+            next = error.source();
+        }
+        text
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum FetchReason {
     #[error(transparent)]
@@ -98,8 +116,30 @@ pub struct Fetcher {
     pub registries: Option<Registries>,
     /// None: everything is pulled each time.
     pub cache: Option<ArtifactCache>,
+    /// What was got last, for whoever asks again and again.
+    pub memory: Option<Memory>,
     /// Artifacts must carry a signature that this key verifies.
     pub key: Option<PublicKey>,
+}
+
+/// The distributions that were pulled last, by digest: the one in use and the one before it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<Vec<(String, Distribution)>>>);
+
+impl Memory {
+    const REMEMBERED: usize = 2;
+
+    fn get(&self, origin: &str) -> Option<Distribution> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(one, _)| one == origin).map(|(_, distribution)| distribution.clone())
+    }
+
+    fn put(&self, origin: String, distribution: &Distribution) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(one, _)| *one != origin);
+        known.insert(0, (origin, distribution.clone()));
+        known.truncate(Self::REMEMBERED);
+    }
 }
 
 impl Fetcher {
@@ -111,6 +151,19 @@ impl Fetcher {
         let failed = |reason| FetchError { from: source.to_string(), reason };
         let late = |_| Err(FetchReason::TimedOut { after: TIME_LIMIT });
         tokio::time::timeout(TIME_LIMIT, self.get(source)).await.unwrap_or_else(late).map_err(failed)
+    }
+
+    /// Returns the digest that an artifact has now, without getting it.
+    ///
+    /// # Errors
+    /// As [`Fetcher::fetch`].
+    pub async fn resolve(&self, reference: &Reference) -> Result<Digest, FetchError> {
+        let failed = |reason| FetchError { from: reference.url(), reason };
+        let registries = self.registries.as_ref().ok_or_else(|| failed(FetchReason::Offline))?;
+        match tokio::time::timeout(TIME_LIMIT, registries.resolve(reference)).await {
+            Ok(resolved) => resolved.map(|resolved| resolved.digest).map_err(|error| failed(error.into())),
+            Err(_) => Err(failed(FetchReason::TimedOut { after: TIME_LIMIT })),
+        }
     }
 
     async fn get(&self, source: &Source) -> Result<Distribution, FetchReason> {
@@ -138,29 +191,43 @@ impl Fetcher {
             oci::verify_signature(registries, &reference.repository, &digest, key).await?;
         }
         let origin = reference.at(digest.clone()).url();
-        if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(&digest)) {
-            match unpack(&origin, &cached, &digest).await {
+        if let Some(known) = self.memory.as_ref().and_then(|memory| memory.get(&origin)) {
+            return Ok(known);
+        }
+        let pulled = self.pull_exactly(reference, &digest, &origin).await?;
+        self.memory.iter().for_each(|memory| memory.put(origin.clone(), &pulled));
+        Ok(pulled)
+    }
+
+    async fn pull_exactly(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+        origin: &str,
+    ) -> Result<Distribution, FetchReason> {
+        if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(digest)) {
+            match unpack(origin, &cached, digest).await {
                 Ok(distribution) => return Ok(distribution),
                 // A file that is missing or damaged is pulled again.
                 Err(error) => {
                     tracing::debug!(%digest, %error, "the cache cannot be used");
-                    self.cache.iter().for_each(|cache| cache.forget(&digest));
+                    self.cache.iter().for_each(|cache| cache.forget(digest));
                 }
             }
         }
-        let registries = registries.ok_or(FetchReason::Offline)?;
+        let registries = self.registries.as_ref().ok_or(FetchReason::Offline)?;
         let remote = Place::Repository(registries.clone(), reference.repository.clone());
-        let Some(cache) = &self.cache else { return unpack(&origin, &remote, &digest).await };
-        match cache.put(&remote, &digest).await {
+        let Some(cache) = &self.cache else { return unpack(origin, &remote, digest).await };
+        match cache.put(&remote, digest).await {
             Ok(local) => {
-                let distribution = unpack(&origin, &local, &digest).await?;
+                let distribution = unpack(origin, &local, digest).await?;
                 cache.shrink();
                 Ok(distribution)
             }
             // A cache that cannot be written is no reason to fail; what the registry says is.
             Err(error) if matches!(error.reason, Reason::File { .. }) => {
                 tracing::warn!(%error, "the artifact is not cached");
-                unpack(&origin, &remote, &digest).await
+                unpack(origin, &remote, digest).await
             }
             Err(error) => Err(error.into()),
         }
@@ -265,7 +332,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_connections_an_artifact_cannot_be_had() {
-        let fetcher = Fetcher { registries: None, cache: None, key: None };
+        let fetcher = Fetcher { registries: None, cache: None, memory: None, key: None };
         let digest = Digest::of(b"x");
         for text in ["oci://ghcr.io/a/b:v1".to_owned(), format!("oci://ghcr.io/a/b@{digest}")] {
             let error = fetcher.fetch(&text.parse().unwrap()).await.unwrap_err();

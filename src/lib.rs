@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! operator                         the operator on a cluster: how it comes and how it goes
+//! controller                       the operator: reconcile as a service
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
 //! cluster, oci                     the only room with a Kubernetes client; registries
 //! build                            instance + distribution -> objects
@@ -18,6 +19,7 @@
 pub mod api;
 pub mod build;
 pub mod cluster;
+pub mod controller;
 pub mod distribution;
 pub mod fetch;
 pub mod format;

@@ -1,6 +1,7 @@
 //! The reconcile core: what the controller does, and `--in-process`.
 //!
 //! ```text
+//! adopt, confirm                 the controller's: the first touch of an instance; one more run in which nothing moved
 //! run, apply_instance, execute   under the lease: plan, then carry it out; the instance is stored in between
 //!   draft                        fetch -> build -> live objects -> plan: what differs; writes nothing
 //!     fetch                      the distribution: given, or the artifact of the instance
@@ -10,6 +11,7 @@
 //!   run/steps                    the plan, stage by stage
 //!     apply, prune               create and configure; delete so that workloads stay
 //!     health, migrate            waiting by watch; stored API versions
+//!   run/rollback                 back to what worked, kept in kept_builds
 //!   run/ending                   one status, events, notifications, and when to look again
 //! uninstall                      the way back
 //! ```
@@ -23,6 +25,7 @@ mod draft;
 mod fetch;
 pub mod health;
 pub mod interrupt;
+mod kept_builds;
 pub mod live_objects;
 pub(crate) mod messages;
 pub(crate) mod migrate;
@@ -39,13 +42,15 @@ pub(crate) mod run;
 pub mod status;
 pub mod uninstall;
 
-pub use draft::{SavedPlan, plan, plan_for};
-pub use fetch::Distributions;
+pub use draft::{SavedPlan, plan, plan_for, plan_kept};
+pub use fetch::{Distributions, artifact_digest};
+pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::Unhealthy;
+pub(crate) use messages::rounded;
 pub use options::{Consent, PlanOptions, RunOptions};
 pub use outcome::{Failure, Outcome, ReconcileError};
 pub use plan::Plan;
 pub use prepare::prepare;
 pub use prune::{CustomResources, Held};
-pub use run::{apply_instance, execute, run};
+pub use run::{adopt, apply_instance, confirm, execute, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

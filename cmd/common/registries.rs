@@ -195,7 +195,7 @@ impl SourceArgs {
     pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
         let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
         let cache = cache_folder().map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
-        let fetcher = Fetcher { registries: None, cache, key: None };
+        let fetcher = Fetcher { registries: None, cache, memory: None, key: None };
         fetcher.fetch(&Source::Artifact(reference.at(digest))).await.ok()
     }
 
@@ -208,7 +208,7 @@ impl SourceArgs {
         let registries = if self.offline { None } else { Some(self.registry.open()?) };
         let cache = if self.no_cache { None } else { cache_folder() };
         let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
-        Ok(Fetcher { registries, cache, key: key.transpose()? })
+        Ok(Fetcher { registries, cache, memory: None, key: key.transpose()? })
     }
 }
 

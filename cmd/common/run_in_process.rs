@@ -14,7 +14,8 @@ use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
-    self, Consent, Distributions, Failure, Outcome, Plan, PlanOptions, ReconcileError, RunOptions, Uninstalled,
+    self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, RunOptions,
+    Uninstalled,
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -332,17 +333,45 @@ pub async fn plan(
     args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
+    let work =
+        async |cluster: &Cluster, distributions: &dyn Distributions, options: &PlanOptions, listener: &Listener| {
+            match manifest {
+                Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, options, listener).await,
+                None => reconcile::plan(cluster, &target.id(), distributions, options, listener).await,
+            }
+        };
+    make_plan(session, target, args, mode, work).await
+}
+
+/// The same of the instance in the cluster as if it had the spec of a build that was ready before.
+pub async fn plan_kept(
+    session: &Session<'_>,
+    target: &Target,
+    build: &KeptBuild,
+    args: &DistributionArgs,
+    mode: ProgressMode,
+) -> Result<Plan, CliError> {
+    let work =
+        async |cluster: &Cluster, distributions: &dyn Distributions, options: &PlanOptions, listener: &Listener| {
+            reconcile::plan_kept(cluster, &target.id(), build, distributions, options, listener).await
+        };
+    make_plan(session, target, args, mode, work).await
+}
+
+async fn make_plan(
+    session: &Session<'_>,
+    target: &Target,
+    args: &DistributionArgs,
+    mode: ProgressMode,
+    plan: impl AsyncFn(&Cluster, &dyn Distributions, &PlanOptions, &Listener) -> Result<Plan, ReconcileError>,
+) -> Result<Plan, CliError> {
     let options = args.plan_options();
     let request = RunRequest { session, mode, target, verb: "plan", again: "", without: "" };
     let key = request.key();
     let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
     let result = session.shell.interruptible(async {
         let distributions = args.open(session.shell).await?;
-        let distributions = distributions.as_ref();
-        let work = async |cluster: &Cluster| match manifest {
-            Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, &options, &listener).await,
-            None => reconcile::plan(cluster, &target.id(), distributions, &options, &listener).await,
-        };
+        let work = async |cluster: &Cluster| plan(cluster, distributions.as_ref(), &options, &listener).await;
         let work = report_retries(&session.cluster, &listener, work);
         match timeout_at(session.deadline.instant(), work).await {
             Ok(Ok(plan)) => Ok(plan),
@@ -405,7 +434,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
     }
     let exit = match failure {
         // A user's interrupt is told before this; what is left is the deadline.
-        Failure::Unhealthy { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
+        Failure::Unhealthy { .. } | Failure::RolledBack { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
         Failure::Call(error) => cli_error(error).exit(),
         Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit()),
         Failure::Artifact(error) => registries::exit_of_fetch(error),

@@ -1,6 +1,6 @@
 //! `export report`: a FluxReport computed from the cluster.
 
-use flux_operator::inspect::report::report;
+use flux_operator::inspect::report::{platform, report, stats};
 use flux_operator::inspect::version::operator_version;
 
 use crate::common::args::ObjectFormatArgs;
@@ -28,12 +28,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
-        let platform = format!("{}/{}", std::env::consts::OS, go_architecture());
         let viewed = within(
             shell,
             source.view(shell, |snapshot| {
                 let version = operator_version(snapshot).unwrap_or_else(|| env!("CARGO_PKG_VERSION").into());
-                report(snapshot, &namespace, version.trim_start_matches('v'), &platform)
+                let rows = stats(snapshot, None, true);
+                report(snapshot, rows, &namespace, version.trim_start_matches('v'), &platform())
             }),
         )
         .await??;
@@ -43,13 +43,4 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.print(&args.format.output.text(&viewed.value, "the report")?)?;
         Ok(Exit::Done)
     })
-}
-
-/// Platforms are named as Go names them.
-fn go_architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }

@@ -42,6 +42,17 @@ pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
 
+/// The namespace a controller looks after; a pod gets it from the downward API.
+pub const RUNTIME_NAMESPACE: &str = "RUNTIME_NAMESPACE";
+/// Default of `controller --reporting-interval`.
+pub const REPORTING_INTERVAL: &str = "REPORTING_INTERVAL";
+/// Default of `controller --override-manager`, with commas between.
+pub const OVERRIDE_MANAGERS: &str = "OVERRIDE_MANAGERS";
+/// Where a controller sends notifications, whatever is installed.
+pub const NOTIFICATION_CONTROLLER_ADDRESS: &str = "NOTIFICATION_CONTROLLER_ADDRESS";
+/// Set to anything, a controller sends no notifications.
+pub const NOTIFICATIONS_DISABLED: &str = "NOTIFICATIONS_DISABLED";
+
 /// The variable's text; an empty one counts as unset.
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())

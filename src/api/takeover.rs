@@ -34,7 +34,7 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
 ];
 
 /// Reports whether a managed-fields entry belongs to a manager that is taken over; entries of a subresource never are.
-fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
+pub(crate) fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
     let manager = fields::text(entry, "/manager");
     let operation = fields::text(entry, "/operation");
     if !fields::text(entry, "/subresource").is_empty() {

@@ -35,6 +35,10 @@ pub const RECONCILE_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileEv
 pub const RECONCILE_ARTIFACT_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileArtifactEvery";
 pub const RECONCILE_TIMEOUT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileTimeout";
 pub const REVISION_ANNOTATION: &str = "fluxcd.controlplane.io/revision";
+/// `Enabled` (any case): a foreign change to an installed object is corrected at once instead of at the next interval.
+pub const RECONCILE_ON_DRIFT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileOnDrift";
+/// `Enabled` (any case): an upgrade whose health check fails goes back to the revision that worked before.
+pub const ROLLBACK_ANNOTATION: &str = "fluxcd.controlplane.io/rollback";
 pub const PROFILE_ANNOTATION: &str = "fluxcd.controlplane.io/profile";
 /// Value of [`RECONCILE_ANNOTATION`] and [`PRUNE`] (any case) that switches the thing off.
 pub const DISABLED: &str = "disabled";
@@ -65,6 +69,8 @@ pub mod condition {
     pub const READY: &str = "Ready";
     pub const RECONCILING: &str = "Reconciling";
     pub const STALLED: &str = "Stalled";
+    /// Whether the newest known version of Flux is installed; of the FluxInstance only.
+    pub const UP_TO_DATE: &str = "UpToDate";
 }
 
 /// Reasons of conditions and events.
@@ -79,4 +85,9 @@ pub mod reason {
     pub const HEALTH_CHECK_FAILED: &str = "HealthCheckFailed";
     pub const HEALTH_CHECK_CANCELED: &str = "HealthCheckCanceled";
     pub const OUTDATED_VERSION: &str = "OutdatedVersion";
+    pub const UP_TO_DATE: &str = "UpToDate";
+    pub const NEW_VERSION_AVAILABLE: &str = "NewVersionAvailable";
+    pub const ROLLED_BACK: &str = "RolledBack";
+    pub const DRIFT_DETECTED: &str = "DriftDetected";
+    pub const DRIFT_CONTESTED: &str = "DriftContested";
 }

@@ -21,7 +21,8 @@ use super::discovery::Served;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
-use super::retry::{CallPolicy, RetryObserver, bounded};
+use super::lease::HeldLease;
+use super::retry::{CallPolicy, RequestObserver, RetryObserver, bounded};
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
 
@@ -182,7 +183,13 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     }
 
     let client = http_client::client(&config).map_err(|e| Reason::Config(innermost(&e)))?;
-    let policy = CallPolicy { limit: options.request_timeout, observer: options.on_retry.clone(), token };
+    let policy = CallPolicy {
+        limit: options.request_timeout,
+        observer: options.on_retry.clone(),
+        requests: None,
+        token,
+        lease: None,
+    };
     Ok(Cluster {
         client: bounded(client.clone(), policy.clone()),
         unbounded: client,
@@ -312,7 +319,13 @@ impl Cluster {
         Cluster {
             client: client.clone(),
             unbounded: client,
-            policy: CallPolicy { limit: DEFAULT_REQUEST_TIMEOUT, observer: None, token: None },
+            policy: CallPolicy {
+                limit: DEFAULT_REQUEST_TIMEOUT,
+                observer: None,
+                requests: None,
+                token: None,
+                lease: None,
+            },
             endpoint,
             namespace: None,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
@@ -324,7 +337,22 @@ impl Cluster {
     /// The same cluster, whose retries another observer is told.
     #[must_use]
     pub fn observed(&self, observer: RetryObserver) -> Self {
-        let policy = CallPolicy { observer: Some(observer), ..self.policy.clone() };
+        self.with_policy(CallPolicy { observer: Some(observer), ..self.policy.clone() })
+    }
+
+    /// The same cluster, whose every request an observer is told.
+    #[must_use]
+    pub fn counted(&self, observer: RequestObserver) -> Self {
+        self.with_policy(CallPolicy { requests: Some(observer), ..self.policy.clone() })
+    }
+
+    /// The same cluster, to which nothing is written any more once the lease is over.
+    #[must_use]
+    pub fn under(&self, lease: &HeldLease) -> Self {
+        self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })
+    }
+
+    fn with_policy(&self, policy: CallPolicy) -> Self {
         Cluster { client: bounded(self.unbounded.clone(), policy.clone()), policy, ..self.clone() }
     }
 

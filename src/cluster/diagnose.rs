@@ -4,6 +4,7 @@ use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
 use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
+use super::lease::LeaseIsOver;
 use super::retry::MAX_ATTEMPTS;
 use super::transport::{TimedOut, chain};
 use crate::k8s::ObjectId;
@@ -32,6 +33,9 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     }
     let chain = chain(error);
     let find_tls = chain.iter().find_map(|e| e.downcast_ref::<rustls::Error>());
+    if chain.iter().any(|e| e.is::<LeaseIsOver>()) {
+        return Reason::Other(LeaseIsOver.to_string());
+    }
     if let Some(timed_out) = chain.iter().find_map(|e| e.downcast_ref::<TimedOut>()) {
         return Reason::TimedOut { endpoint: endpoint.clone(), after: timed_out.after };
     }

@@ -3,8 +3,9 @@
 //! A `coordination.k8s.io/v1` Lease as client-go's leader election uses it, so that the operator in the cluster and a run
 //! from a terminal exclude each other: every write carries the resource version (a lost race is a conflict), and whether
 //! somebody else's lease has run out is judged by how long *we* have seen it unchanged, never by comparing clocks. For the
-//! same reason ours is given up before anybody may think it has run out: at two thirds of its duration, counted from when the
-//! last renewal that succeeded was *sent*, whatever the requests in between do.
+//! same reason ours is given up before anybody may think it has run out: at its renewal deadline, counted from when the last
+//! renewal that succeeded was *sent*, whatever the requests in between do. A process that was frozen wakes up behind that
+//! deadline: what it writes with [`Cluster::under`] is refused before it is sent.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -28,6 +29,10 @@ pub struct LeaseOptions {
     pub identity: String,
     /// How long it lasts without a renewal; whole seconds, at least one.
     pub duration: Duration,
+    /// When it is given up without a renewal, counted from the last one; shorter than `duration`. None: two thirds of it.
+    pub renew_deadline: Option<Duration>,
+    /// The pause between two tries to take or to renew it. None: a fifteenth of `duration`.
+    pub retry_period: Option<Duration>,
     /// How long to wait for a run from a terminal that renews it; zero refuses at once.
     pub wait: Duration,
     /// How long to wait for any other holder that renews it: an operator keeps it as long as it lives.
@@ -42,10 +47,20 @@ impl LeaseOptions {
         LeaseOptions {
             identity: identity.into(),
             duration: Duration::from_secs(15),
+            renew_deadline: None,
+            retry_period: None,
             wait: Duration::ZERO,
             operator_wait: Duration::ZERO,
             force: false,
         }
+    }
+
+    fn renew_deadline(&self) -> Duration {
+        self.renew_deadline.map_or(self.duration * 2 / 3, |deadline| deadline.min(self.duration * 9 / 10))
+    }
+
+    fn retry_period(&self) -> Duration {
+        self.retry_period.unwrap_or(self.duration / 15)
     }
 }
 
@@ -169,7 +184,8 @@ impl Cluster {
                         waiting(&holder.to_string());
                         told = holder;
                     }
-                    tokio::time::sleep((duration / 4).min(Duration::from_secs(1))).await;
+                    let pause = options.retry_period.unwrap_or(Duration::from_secs(1));
+                    tokio::time::sleep((duration / 4).min(pause)).await;
                     continue;
                 }
             }
@@ -189,15 +205,31 @@ pub struct HeldLease {
     identity: String,
     namespace: String,
     stored: Arc<Mutex<Value>>,
-    lost: watch::Receiver<bool>,
+    /// Until when it is ours for certain; in the past when it is lost.
+    until: watch::Receiver<Instant>,
     renewal: JoinHandle<()>,
 }
+
+/// Says whether a lease is still ours, at any moment and without a request.
+#[derive(Clone)]
+pub(super) struct LeaseGuard(watch::Receiver<Instant>);
+
+impl LeaseGuard {
+    pub(super) fn holds(&self) -> bool {
+        Instant::now() < *self.0.borrow()
+    }
+}
+
+/// The lease under which a request was to be sent is over.
+#[derive(Debug, thiserror::Error)]
+#[error("the lease is no longer held")]
+pub(super) struct LeaseIsOver;
 
 impl HeldLease {
     /// `sent` is when the request that took the lease was sent.
     fn keep(cluster: &Cluster, namespace: &str, options: &LeaseOptions, stored: Value, sent: Instant) -> Self {
         let stored = Arc::new(Mutex::new(stored));
-        let (tell, lost) = watch::channel(false);
+        let (tell, until) = watch::channel(sent + options.renew_deadline());
         let renewal = Renewal {
             cluster: cluster.clone(),
             namespace: namespace.to_owned(),
@@ -205,25 +237,34 @@ impl HeldLease {
             stored: stored.clone(),
         };
         let renewal = tokio::spawn(async move {
-            renewal.keep_renewing(sent).await;
-            // Nobody listens any more when the run is over.
-            let _unheard = tell.send(true);
+            renewal.keep_renewing(sent, &tell).await;
+            tell.send_replace(sent);
         });
         HeldLease {
             cluster: cluster.clone(),
             identity: options.identity.clone(),
             namespace: namespace.to_owned(),
             stored,
-            lost,
+            until,
             renewal,
         }
     }
 
     /// Completes when the lease is no longer ours.
     pub async fn lost(&self) {
-        let mut lost = self.lost.clone();
-        // The sender only goes away together with the renewal, which is the end of the lease, too.
-        let _ended = lost.wait_for(|lost| *lost).await;
+        let mut until = self.until.clone();
+        loop {
+            let end = *until.borrow_and_update();
+            tokio::select! {
+                () = tokio::time::sleep_until(end) => return,
+                // The sender only goes away together with the renewal, which is the end of the lease, too.
+                changed = until.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    pub(super) fn guard(&self) -> LeaseGuard {
+        LeaseGuard(self.until.clone())
     }
 
     /// Gives the lease back, so that nobody has to wait until it runs out. Failing to do so is no failure of the run.
@@ -264,17 +305,20 @@ struct Renewal {
 
 impl Renewal {
     /// Returns when the lease is no longer ours, or may soon be somebody else's.
-    async fn keep_renewing(&self, mut sent: Instant) {
-        let duration = self.options.duration;
+    async fn keep_renewing(&self, mut sent: Instant, until: &watch::Sender<Instant>) {
+        let deadline = self.options.renew_deadline();
         loop {
-            let end = sent + duration * 2 / 3;
+            let end = sent + deadline;
             let renewal = async {
-                tokio::time::sleep_until(sent + duration / 3).await;
+                tokio::time::sleep_until(sent + deadline / 2).await;
                 self.renew().await
             };
             // A request that hangs must not keep us from noticing that the time is up.
             match tokio::time::timeout_at(end, renewal).await {
-                Ok(Some(renewed)) => sent = renewed,
+                Ok(Some(renewed)) => {
+                    sent = renewed;
+                    until.send_replace(sent + deadline);
+                }
                 Ok(None) | Err(_) => return,
             }
         }
@@ -311,7 +355,7 @@ impl Renewal {
                 Err(_) => tracing::debug!("no answer to the renewal of the lease"),
             }
             drop(lease);
-            tokio::time::sleep(options.duration / 15).await;
+            tokio::time::sleep(options.retry_period()).await;
         }
     }
 }

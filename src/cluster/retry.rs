@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::credential_plugin::PluginToken;
+use super::lease::{LeaseGuard, LeaseIsOver};
 use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
 
 /// How often one call is sent at most.
@@ -64,11 +65,17 @@ impl fmt::Display for Retry {
 /// Is told about every retry before its pause.
 pub type RetryObserver = Arc<dyn Fn(&Retry) + Send + Sync>;
 
+/// Is told method and status code of every answer; the code is `<error>` where there was none.
+pub type RequestObserver = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
 #[derive(Clone)]
 pub(super) struct CallPolicy {
     pub limit: Duration,
     pub observer: Option<RetryObserver>,
+    pub requests: Option<RequestObserver>,
     pub token: Option<PluginToken>,
+    /// Nothing is written once this lease is over.
+    pub lease: Option<LeaseGuard>,
 }
 
 /// Pauses that double up to a longest one.
@@ -125,6 +132,9 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         let copy = body.as_ref().and_then(Body::try_clone);
         let repeatable = copy.is_some();
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
+        if parts.method != Method::GET && policy.lease.as_ref().is_some_and(|lease| !lease.holds()) {
+            return Err(Box::new(LeaseIsOver));
+        }
         let mut request = Request::from_parts(parts.clone(), this_body);
         if let Some(token) = &policy.token {
             let fresh = timeout_at(deadline, token.header()).await;
@@ -134,6 +144,10 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             Ok(answer) => answer,
             Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
         };
+        if let Some(observer) = &policy.requests {
+            let status = answer.as_ref().map(Response::status);
+            observer(parts.method.as_str(), status.as_ref().map_or("<error>", StatusCode::as_str));
+        }
         if let (Some(token), Ok(response)) = (&policy.token, &answer)
             && response.status() == StatusCode::UNAUTHORIZED
             && attempt == 1

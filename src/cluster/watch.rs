@@ -15,6 +15,8 @@ use crate::api::kinds::ResourceType;
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
 /// just like a cluster where nothing happens.
 const IDLE: Duration = Duration::from_secs(30);
+/// The same for who follows for days: API servers send a bookmark a minute, so that a watch that lives is never opened again.
+const PATIENT_IDLE: Duration = Duration::from_secs(90);
 /// How many failures in a row end it.
 const FAILURES: u32 = 6;
 /// The first pause is twice this; each after it twice as long, up to 6.4 s.
@@ -49,6 +51,7 @@ pub struct Follower {
     /// The open watch has brought nothing yet.
     is_quiet: bool,
     pause_until: Option<Instant>,
+    idle: Duration,
 }
 
 impl Follower {
@@ -72,7 +75,14 @@ impl Follower {
             opened: Instant::now(),
             is_quiet: true,
             pause_until: None,
+            idle: IDLE,
         }
+    }
+
+    /// Follows for days: a connection that died is noticed later, and a quiet one costs nothing.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Follower { idle: PATIENT_IDLE, ..self }
     }
 
     /// Returns the next change. Cancelling loses nothing: the next call continues.
@@ -125,7 +135,7 @@ impl Follower {
                 }
                 continue;
             };
-            match tokio::time::timeout(IDLE, stream.next()).await {
+            match tokio::time::timeout(self.idle, stream.next()).await {
                 Ok(Some(Ok(event))) => {
                     self.is_quiet = false;
                     match event {

@@ -118,13 +118,30 @@ pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<Sta
         .collect()
 }
 
+/// This platform as Go names it: `linux/amd64`.
+pub fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
+}
+
 /// Name of the CRD that tells whether Flux is installed.
 const FLUX_MARKER: &str = "gitrepositories.source.toolkit.fluxcd.io";
 
 /// A FluxReport as the operator would write it, without needing one.
 ///
-/// `operator_version` is the version of the operator seen in the cluster, else of this program.
-pub fn report(snapshot: &Snapshot, namespace: &str, operator_version: &str, platform: &str) -> Value {
+/// `rows` are the counts of all kinds, `operator_version` the version of the operator seen in the cluster, else of this
+/// program.
+pub fn report(
+    snapshot: &Snapshot,
+    mut rows: Vec<StatsRow>,
+    namespace: &str,
+    operator_version: &str,
+    platform: &str,
+) -> Value {
     let mut spec = Map::new();
     let version = snapshot.server_version();
     let mut cluster = Map::new();
@@ -155,9 +172,8 @@ pub fn report(snapshot: &Snapshot, namespace: &str, operator_version: &str, plat
         "operator".into(),
         json!({"apiVersion": well_known::API_VERSION, "platform": platform, "version": operator_version}),
     );
-    let mut reconcilers: Vec<_> = stats(snapshot, None, true);
-    reconcilers.sort_by(|a, b| (&a.api_version, &a.kind).cmp(&(&b.api_version, &b.kind)));
-    let reconcilers: Vec<Value> = reconcilers
+    rows.sort_by(|a, b| (&a.api_version, &a.kind).cmp(&(&b.api_version, &b.kind)));
+    let reconcilers: Vec<Value> = rows
         .into_iter()
         .map(|row| {
             let mut stats = json!({"failing": row.failing, "running": row.running, "suspended": row.suspended});
@@ -281,7 +297,7 @@ mod tests {
                 "status": {"conditions": [{"type": "Ready", "status": "True", "message": "Applied revision: main@sha1:abc"}]}}),
             git("fs", json!({"spec": {"url": "https://example.com/fleet.git"}, "status": conditions("False", "X")})),
         ]);
-        let report = report(&snapshot, "fs", "1.0.0", "linux/amd64");
+        let report = report(&snapshot, stats(&snapshot, None, true), "fs", "1.0.0", "linux/amd64");
         assert_eq!(report["spec"]["distribution"]["version"], "v2.9.4");
         assert_eq!(report["spec"]["distribution"]["managedBy"], "flux-operator");
         assert_eq!(report["spec"]["sync"]["ready"], false);

@@ -27,6 +27,7 @@ pub struct FluxObject {
 pub struct Metadata {
     pub name: String,
     pub namespace: String,
+    pub uid: String,
     pub creation_timestamp: Option<Timestamp>,
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<Switches>,
@@ -59,6 +60,44 @@ pub struct Spec {
     pub source_ref: Option<Reference>,
     #[serde(deserialize_with = "lenient")]
     pub chart_ref: Option<Reference>,
+    #[serde(deserialize_with = "lenient")]
+    pub chart: Option<ChartTemplate>,
+    #[serde(deserialize_with = "lenient")]
+    pub path: Option<String>,
+    #[serde(rename = "ref", deserialize_with = "lenient")]
+    pub checkout: Option<Checkout>,
+}
+
+/// The chart of a HelmRelease that names its source inline.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ChartTemplate {
+    pub spec: ChartSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChartSpec {
+    pub source_ref: Option<Reference>,
+}
+
+/// `spec.ref` of a source: what of it is used. The first that is set wins, in this order.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Checkout {
+    pub digest: Option<String>,
+    pub commit: Option<String>,
+    pub name: Option<String>,
+    pub semver: Option<String>,
+    pub tag: Option<String>,
+    pub branch: Option<String>,
+}
+
+impl Checkout {
+    fn text(&self) -> Option<&str> {
+        let all = [&self.digest, &self.commit, &self.name, &self.semver, &self.tag, &self.branch];
+        all.into_iter().flatten().map(String::as_str).find(|text| !text.is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -170,8 +209,21 @@ impl FluxObject {
         kind.suspension.is_set_by(annotation, Some(self.spec.suspend))
     }
 
+    /// What of its source is used: a branch, a tag, a range, a digest.
+    pub fn checkout(&self) -> Option<&str> {
+        self.spec.checkout.as_ref().and_then(Checkout::text)
+    }
+
+    /// The name of the object its content comes from.
+    pub fn source_name(&self) -> Option<&str> {
+        let spec = &self.spec;
+        let inline = || spec.chart.as_ref().and_then(|chart| chart.spec.source_ref.as_ref());
+        let reference = spec.source_ref.as_ref().or(spec.chart_ref.as_ref()).or_else(inline)?;
+        Some(&reference.name)
+    }
+
     /// The revision this object stands at: of its artifact, of what it applied, of its release or of its image.
-    fn revision(&self) -> Option<String> {
+    pub fn revision(&self) -> Option<String> {
         let status = &self.status;
         let artifact = status.artifact.as_ref().map(|a| a.revision.clone());
         let release = || status.history.iter().flatten().next().and_then(|r| r.chart_version.clone());

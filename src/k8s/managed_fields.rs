@@ -32,6 +32,42 @@ pub(crate) fn union(left: &Value, right: &Value) -> Value {
     Value::Object(all)
 }
 
+/// Returns the fields of a set as people write them, sorted: `spec.containers[name=manager].image`.
+pub(crate) fn paths(set: &Value) -> Vec<String> {
+    let mut all = vec![];
+    add_paths(set, "", &mut all);
+    all.sort();
+    all
+}
+
+fn add_paths(set: &Value, path: &str, all: &mut Vec<String>) {
+    let members = set.as_object().into_iter().flatten().filter(|(name, _)| *name != ".");
+    let mut is_leaf = !path.is_empty();
+    for (name, below) in members {
+        is_leaf = false;
+        let path = match name.split_once(':') {
+            Some(("f", field)) if path.is_empty() => field.to_owned(),
+            Some(("f", field)) => format!("{path}.{field}"),
+            Some(("k", keys)) => format!("{path}[{}]", key_text(keys)),
+            _ => path.to_owned(),
+        };
+        add_paths(below, &path, all);
+    }
+    if is_leaf && all.last().is_none_or(|last| last != path) {
+        all.push(path.to_owned());
+    }
+}
+
+/// `name=manager` for `{"name":"manager"}`.
+fn key_text(keys: &str) -> String {
+    let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+    let text = |(key, value): (&String, &Value)| match value.as_str() {
+        Some(text) => format!("{key}={text}"),
+        None => format!("{key}={value}"),
+    };
+    keys.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
 /// Who set a field, as far as the API server recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

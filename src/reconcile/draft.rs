@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fetch::Distributions;
+use super::kept_builds::KeptBuild;
 use super::live_objects::LiveObjects;
 use super::options::PlanOptions;
 use super::outcome::{Failure, ReconcileError, Stop};
@@ -51,6 +52,23 @@ pub async fn plan(
     if instance.is_suspended() {
         return Err(ReconcileError::InstanceSuspended { instance: id.clone() });
     }
+    plan_of(cluster, &instance, distributions, options, progress).await
+}
+
+/// Makes the plan of going back: of the instance in the cluster as if it had the spec of a build that was ready before.
+///
+/// # Errors
+/// As [`plan()`].
+pub async fn plan_kept(
+    cluster: &Cluster,
+    id: &ObjectId,
+    build: &KeptBuild,
+    distributions: &dyn Distributions,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Plan, ReconcileError> {
+    let mut instance = read_instance(cluster, id).await?;
+    instance.spec = build.spec.clone();
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 

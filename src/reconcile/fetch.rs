@@ -86,6 +86,20 @@ impl Distributions for Fetcher {
     }
 }
 
+/// Returns the digest that the artifact of an instance has now; `None` when it names none.
+///
+/// # Errors
+/// The registry cannot be asked, or has no such artifact.
+pub async fn artifact_digest(
+    fetcher: &Fetcher,
+    cluster: &Cluster,
+    instance: &FluxInstance,
+) -> Result<Option<String>, FetchError> {
+    let Some(reference) = artifact(instance)? else { return Ok(None) };
+    let fetcher = with_pull_secret(fetcher, cluster, instance).await?;
+    fetcher.resolve(&reference).await.map(|digest| Some(digest.to_string()))
+}
+
 /// The artifact an instance names; None for the embedded distribution.
 fn artifact(instance: &FluxInstance) -> Result<Option<Reference>, FetchError> {
     let text = instance.spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty());

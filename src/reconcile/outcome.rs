@@ -115,6 +115,13 @@ pub enum Failure {
         objects: Vec<Unhealthy>,
     },
     Call(ClusterError),
+    /// What was to be installed is not healthy, and what was there before is in place again.
+    RolledBack {
+        failed: String,
+        restored: String,
+        /// Why it was not healthy.
+        detail: String,
+    },
     Interrupted(Interrupt),
     /// The instance asks not to be reconciled.
     Suspended,
@@ -186,7 +193,8 @@ impl Outcome {
 /// Returns when to look again: after the instance's interval when it is ready, at once when a newer request ended the run.
 pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) -> Option<Duration> {
     match failure {
-        None => interval,
+        // What is in place is looked after; what failed is not tried again before it changes.
+        None | Some(Failure::RolledBack { .. }) => interval,
         Some(Failure::Interrupted(Interrupt::Superseded(_))) => Some(Duration::ZERO),
         // The same spec builds the same failure; who stops a run knows when the next one is due.
         Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(Interrupt::Stop(_))) => None,
@@ -194,26 +202,11 @@ pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) 
     }
 }
 
-/// The whole chain in one line: a condition has no second one.
-fn fetch_text(error: &FetchError) -> String {
-    let mut text = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(error) = next {
-        let cause = error.to_string();
-        if !text.ends_with(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        next = error.source();
-    }
-    text
-}
-
 /// Returns reason and message of the Ready condition.
 pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, String) {
     let failed = |text: String| format!("reconciliation failed: {text}");
     match failure {
-        Failure::Artifact(error) => (reason::ARTIFACT_FAILED, format!("fetch failed: {}", fetch_text(error))),
+        Failure::Artifact(error) => (reason::ARTIFACT_FAILED, format!("fetch failed: {}", error.sentence())),
         Failure::Build(error) => (reason::BUILD_FAILED, format!("build failed: {error}")),
         Failure::Apply(errors) => (reason::RECONCILIATION_FAILED, failed(list_errors(errors))),
         Failure::Prune(errors) => {
@@ -224,6 +217,12 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
         Failure::Unhealthy { timed_out, objects } => {
             (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects)))
         }
+        Failure::RolledBack { failed, restored, detail } => (
+            reason::ROLLED_BACK,
+            format!(
+                "{failed} is not healthy and was rolled back to {restored} until the spec or the artifact changes: {detail}"
+            ),
+        ),
         Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.reason))),
         Failure::Interrupted(Interrupt::Superseded(by)) => {
             (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))

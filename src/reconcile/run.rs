@@ -7,7 +7,7 @@
 //! What a run works on is read under the lease. Until the plan is made nothing is written; whatever refuses a run before
 //! that leaves the cluster as it was.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::announce::Announcer;
@@ -18,21 +18,22 @@ use super::draft::{
 use super::fetch::Distributions;
 use super::live_objects::LiveObjects;
 use super::options::RunOptions;
-use super::outcome::{Outcome, ReconcileError, Stop};
+use super::outcome::{Failure, Outcome, ReconcileError, Stop};
 use super::ownership;
 use super::plan::{self, Plan, fingerprint};
 use super::prepare::{make_definition, make_namespace};
-use super::progress::{Action, Progress, Stage, Update};
-use super::status::{StatusWriter, instance_id};
+use super::progress::{Action, Progress, Silent, Stage, Update};
+use super::status::{IN_PROGRESS, StatusWriter, instance_id};
 use crate::api::manifest::{self, Manifest, NamespaceChoice};
-use crate::api::well_known::{self, CLI_FIELD_MANAGER};
-use crate::api::{FluxInstance, InventoryEntry};
-use crate::build::WarningReason;
+use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATION, condition};
+use crate::api::{FluxInstance, InventoryEntry, conditions};
+use crate::build::{Build, WarningReason};
 use crate::cluster::Cluster;
 use crate::k8s::ObjectId;
 
 mod ending;
 mod lease;
+mod rollback;
 mod steps;
 
 use lease::is_namespace_missing;
@@ -68,6 +69,49 @@ pub async fn run(
             ended => return ended,
         }
     }
+}
+
+/// Records one more run of an instance about which nothing has moved since everything was looked at: nothing is built, and
+/// nothing but the status is asked or written. `None`: its status does not say that the last run succeeded, or something
+/// was asked for since; then only [`run`] will do.
+///
+/// # Errors
+/// The status cannot be written.
+pub async fn confirm(cluster: &Cluster, instance: &FluxInstance) -> Result<Option<Outcome>, ReconcileError> {
+    let Some(revision) = confirmed_revision(instance) else { return Ok(None) };
+    let options = RunOptions::default();
+    let mut run = Run::new(cluster, instance.clone(), None, &options, &Silent);
+    run.version = revision.split_once('@').map(|(version, _)| version.to_owned());
+    run.revision = Some(revision);
+    run.end(Ok(())).await.map(Some)
+}
+
+/// The revision that is in force, when the status says that nothing is left to do for it.
+fn confirmed_revision(instance: &FluxInstance) -> Option<String> {
+    let status = instance.status.as_ref()?;
+    let ready = conditions::get(&status.conditions, condition::READY)?;
+    let requested = instance.annotation(REQUESTED_AT_ANNOTATION);
+    let is_settled = conditions::is_true(&status.conditions, condition::READY)
+        && ready.observed_generation == instance.metadata.generation
+        && (requested.is_none() || requested == status.last_handled_reconcile_at.as_deref())
+        && status.last_attempted_revision == status.last_applied_revision
+        && !instance.is_suspended();
+    status.last_applied_revision.clone().filter(|_| is_settled)
+}
+
+/// Marks an instance as looked after: it gets the finalizer and its first conditions.
+///
+/// # Errors
+/// The instance is gone or another one, or the API server refuses.
+pub async fn adopt(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
+    let mut writer = StatusWriter::open(instance);
+    writer.add_finalizer(cluster, FINALIZER).await?;
+    if instance.is_suspended() {
+        writer.initialized_suspended();
+    } else {
+        writer.progressing(IN_PROGRESS);
+    }
+    writer.write(cluster).await
 }
 
 /// Applies an instance as its author wrote it and reconciles it. Its definition and its namespace are made where they are
@@ -246,6 +290,8 @@ struct Run<'a> {
     revision: Option<String>,
     /// Why the artifact that was used last is used once more.
     artifact_warning: Option<String>,
+    /// What stands in the status as attempted although something else is being put in place.
+    rejected: Option<String>,
 }
 
 impl<'a> Run<'a> {
@@ -262,7 +308,7 @@ impl<'a> Run<'a> {
             progress,
             begun: Instant::now(),
             writer: StatusWriter::open(&instance),
-            announcer: announcer(cluster, &instance, options),
+            announcer: Announcer::about(cluster, &instance, options.notifications.clone()),
             changes: vec![],
             warnings: vec![],
             migrated: vec![],
@@ -270,6 +316,7 @@ impl<'a> Run<'a> {
             version: None,
             revision: None,
             artifact_warning: None,
+            rejected: None,
             instance,
             unstored,
         }
@@ -279,7 +326,12 @@ impl<'a> Run<'a> {
         if self.instance.is_suspended() {
             return self.leave_suspended().await;
         }
-        let ended = self.build_and_carry_out(distributions).await;
+        let ended = match self.build_and_carry_out(distributions).await {
+            Err(Stop::Failed(Failure::Unhealthy { timed_out, objects })) => {
+                self.roll_back_if_asked(distributions, Failure::Unhealthy { timed_out, objects }).await
+            }
+            ended => ended,
+        };
         self.end(ended).await
     }
 
@@ -298,6 +350,14 @@ impl<'a> Run<'a> {
             fetch_and_build(self.cluster, &self.instance, distributions, &self.options.plan, self.progress).await?;
         self.artifact_warning =
             built.warnings.iter().find(|w| w.reason == WarningReason::LastGoodArtifact).map(|w| w.message.clone());
+        if let Some(detail) = self.rejection_of(&built.revision.to_string()) {
+            return self.restore(distributions, built.revision.to_string(), detail).await;
+        }
+        self.carry_out_build(built).await
+    }
+
+    /// Compares a build with what lives, and carries the difference out.
+    async fn carry_out_build(&mut self, built: Build) -> Result<(), Stop> {
         self.version = Some(built.version.name.clone());
         self.revision = Some(built.revision.to_string());
         self.begin(Stage::Plan, built.objects.len());
@@ -350,7 +410,7 @@ impl<'a> Run<'a> {
         if attempted.is_some() {
             self.writer.status.last_attempted_revision = attempted;
         }
-        self.announcer = announcer(self.cluster, &stored, self.options);
+        self.announcer = Announcer::about(self.cluster, &stored, self.options.notifications.clone());
         self.instance = stored;
         Ok(())
     }
@@ -368,11 +428,4 @@ impl<'a> Run<'a> {
     fn begin(&self, stage: Stage, objects: usize) {
         self.progress.report(Update::StageBegan { stage, objects });
     }
-}
-
-fn announcer(cluster: &Cluster, instance: &FluxInstance, options: &RunOptions) -> Announcer {
-    let mut involved = json!({"apiVersion": well_known::API_VERSION, "kind": "FluxInstance"});
-    // The type has a JSON form; without it events would name nothing.
-    involved["metadata"] = serde_json::to_value(&instance.metadata).unwrap_or_default();
-    Announcer::new(cluster, involved, options.notifications.clone())
 }

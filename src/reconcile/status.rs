@@ -86,6 +86,29 @@ impl StatusWriter {
         conditions::mark_ready(&mut self.status.conditions, reason::RECONCILIATION_SUCCEEDED, message, moment);
     }
 
+    /// Says that the instance is known, and not worked on before somebody resumes it.
+    pub fn initialized_suspended(&mut self) {
+        let message = "Initialized with reconciliation suspended";
+        let moment = self.moment();
+        conditions::mark_ready(&mut self.status.conditions, reason::RECONCILIATION_DISABLED, message, moment);
+    }
+
+    /// Says whether a newer version of Flux is known, and what keeps it away: `range` is `spec.distribution.version`.
+    pub fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
+        let (status, reason, message) = match newer {
+            None => {
+                (ConditionStatus::True, reason::UP_TO_DATE, format!("Flux {version} is the latest version known here"))
+            }
+            Some(newer) => (
+                ConditionStatus::False,
+                reason::NEW_VERSION_AVAILABLE,
+                format!("Flux {newer} is available, and spec.distribution.version {range} does not allow it"),
+            ),
+        };
+        let moment = self.moment();
+        conditions::set(&mut self.status.conditions, condition::UP_TO_DATE, status, reason, &message, moment);
+    }
+
     /// Records that the request of the reading has been handled.
     pub fn handle_request(&mut self) {
         if let Some(token) = &self.requested_at {

@@ -15,6 +15,7 @@ mod support;
 mod chart;
 mod cluster;
 mod commands;
+mod controller;
 mod faults;
 mod inspect;
 #[path = "../support/instance_specs.rs"]
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         chart::tests(),
         cluster::tests(),
         commands::tests(),
+        controller::tests(),
         inspect::tests(),
         operator::tests(),
         reconcile::tests(),

@@ -93,7 +93,7 @@ async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
     let client = client(login(&host, PASSWORD));
     let reference = repository(&host, "flux/manifests").with_tag("latest").unwrap();
     let pushed = push_distribution(&client, &reference).await;
-    let fetcher = Fetcher { registries: Some(client.clone()), cache: None, key: None };
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: None, memory: None, key: None };
     let source: Source = reference.url().parse().unwrap();
     let fetched = fetcher.fetch(&source).await.unwrap();
     assert_eq!(fetched.digest(), Some(pushed.digest.to_string().as_str()));
@@ -104,7 +104,7 @@ async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
     Copier::new(4).copy(&place(&client, &host, "flux/manifests"), "latest", &layout, Some("v1"), None).await.unwrap();
     for name in ["", ":v1"] {
         let source: Source = format!("oci-layout:{}{name}", folder.path().display()).parse().unwrap();
-        let local = Fetcher { registries: None, cache: None, key: None }.fetch(&source).await.unwrap();
+        let local = Fetcher { registries: None, cache: None, memory: None, key: None }.fetch(&source).await.unwrap();
         assert_eq!((local.digest(), revision(&local)), (fetched.digest(), revision(&fetched)));
     }
     // An index leads to the artifact for linux/amd64.
@@ -133,7 +133,7 @@ async fn the_cache_saves_requests_and_survives_damage() {
     let pushed = push_distribution(&client, &repository(&registry.host(), "flux").with_tag("latest").unwrap()).await;
     let folder = tempfile::tempdir().unwrap();
     let cache = ArtifactCache { folder: folder.path().join("artifacts"), max_bytes: 1 << 30 };
-    let fetcher = Fetcher { registries: Some(client.clone()), cache: Some(cache.clone()), key: None };
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: Some(cache.clone()), memory: None, key: None };
     let by_tag: Source = reference.url().parse().unwrap();
     let by_digest: Source = reference.at(pushed.digest.clone()).url().parse().unwrap();
     let requests = async |fetcher: &Fetcher, source: &Source| {
@@ -167,7 +167,7 @@ async fn a_distribution_that_is_signed_by_nobody_is_refused() {
     let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
     push_distribution(&client, &reference).await;
     let key = oci::PublicKey::parse(include_bytes!("../../src/oci/samples/cosign.pub")).unwrap();
-    let fetcher = Fetcher { registries: Some(client), cache: None, key: Some(key) };
+    let fetcher = Fetcher { registries: Some(client), cache: None, memory: None, key: Some(key) };
     let error = fetcher.fetch(&reference.url().parse().unwrap()).await.unwrap_err();
     assert!(matches!(&error.reason, FetchReason::Oci(error) if matches!(error.reason, Reason::Unsigned { .. })));
     let error = fetcher.fetch(&Source::Path("anything".into())).await.unwrap_err();

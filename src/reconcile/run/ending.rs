@@ -85,7 +85,7 @@ impl Run<'_> {
             }
             Some(failed) => {
                 match failed {
-                    Failure::Build(_) => self.writer.stalled(reason, &message),
+                    Failure::Build(_) | Failure::RolledBack { .. } => self.writer.stalled(reason, &message),
                     _ => self.writer.failed(reason, &message),
                 }
                 self.writer.handle_request();
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// Puts the attempt on top of the history.
-    fn record_attempt(&mut self, failure: Option<&Failure>) {
+    pub(super) fn record_attempt(&mut self, failure: Option<&Failure>) {
         let duration = self.begun.elapsed();
         let digest = self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest);
         match (failure, digest) {

@@ -13,6 +13,7 @@ use crate::k8s::kstatus::{self, Status};
 use crate::reconcile::apply;
 use crate::reconcile::health::{self, Goal, Waited};
 use crate::reconcile::interrupt::{Hear, requested_stop};
+use crate::reconcile::kept_builds::{self, KeptBuild};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::messages::{self, Unhealthy};
 use crate::reconcile::migrate;
@@ -80,11 +81,22 @@ impl Run<'_> {
         if let Some(token) = self.instance.annotation(FORCE_AT_ANNOTATION) {
             done.last_handled_force_at = Some(token.to_owned());
         }
+        if plan.previous_revision.as_ref() != Some(&plan.revision) {
+            let build = KeptBuild::of(&self.instance, &plan.revision, plan.artifact.as_deref());
+            if let Err(error) = kept_builds::keep(self.cluster, &self.instance, &build).await {
+                tracing::debug!("what was installed is not kept: {}", error.sentence());
+            }
+        }
+        let range = &self.instance.spec.distribution.version;
+        self.writer.up_to_date(&plan.version, plan.newer.as_deref(), range);
         Ok(())
     }
 
     /// Announces a revision that was not attempted before.
     fn announce_attempt(&mut self, plan: &Plan) {
+        if self.rejected.is_some() {
+            return;
+        }
         let previous = self.writer.status.last_attempted_revision.clone();
         if previous.as_ref() != Some(&plan.revision) {
             if let Some(latest) = &plan.newer {

@@ -34,7 +34,7 @@ pub fn tests() -> Vec<ClusterTest> {
 /// As the controller: anonymous unless the instance has a pull secret.
 fn fetcher() -> Fetcher {
     let registries = Registries::new(Access::new(Credentials::Anonymous));
-    Fetcher { registries: Some(registries), cache: None, key: None }
+    Fetcher { registries: Some(registries), cache: None, memory: None, key: None }
 }
 
 async fn run(world: &World) -> Result<Outcome, ReconcileError> {

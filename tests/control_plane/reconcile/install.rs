@@ -36,7 +36,8 @@ async fn a_fresh_install_reaches_ready_with_running_pods(cluster: TestCluster) {
     assert!(status.components.iter().all(|component| component.digest.is_some()));
     let conditions: Vec<_> =
         status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.observed_generation)).collect();
-    assert_eq!(conditions, [("Ready", "True", instance.metadata.generation)]);
+    let generation = instance.metadata.generation;
+    assert_eq!(conditions, [("Ready", "True", generation), ("UpToDate", "True", generation)]);
     let history = &status.history[0];
     assert_eq!(
         (history.total_reconciliations, history.last_reconciled_status.as_str()),

@@ -1,0 +1,97 @@
+//! Looks for a new digest of the instance's artifact, and asks for a run when there is one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::schedule::Ended;
+use super::telemetry::Controller;
+use super::{Shared, Wires};
+use crate::api::FluxInstance;
+use crate::api::well_known::{RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason};
+use crate::cluster::events::Event;
+use crate::cluster::{Backoff, Cluster};
+use crate::reconcile::announce::Announcer;
+use crate::reconcile::artifact_digest;
+
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+    let mut looks = wires.looked.subscribe();
+    let delays = shared.options.retry;
+    let fresh = || Backoff::new(delays.shortest, delays.longest);
+    let mut retries = fresh();
+    let mut retry: Option<Duration> = None;
+    let mut last = Instant::now();
+    loop {
+        let instance = looks.borrow_and_update().instance.clone();
+        let due = instance.as_ref().filter(|instance| is_watched(instance)).and_then(|i| i.artifact_interval());
+        let Some((interval, instance)) = due.zip(instance) else {
+            if looks.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(last + retry.unwrap_or(interval)) => {}
+            changed = looks.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        }
+        last = Instant::now();
+        let succeeded = look(&cluster, &shared, &instance).await;
+        let ended = if succeeded { Ended::Done(Some(interval)) } else { Ended::Failed };
+        shared.telemetry.ended(Controller::Artifact, ended, last.elapsed());
+        if succeeded {
+            (retries, retry) = (fresh(), None);
+        } else {
+            retry = Some(retries.next_pause());
+        }
+    }
+}
+
+/// Whether there is an artifact in use whose next digest is of interest.
+fn is_watched(instance: &FluxInstance) -> bool {
+    let artifact = instance.spec.distribution.artifact.as_deref().unwrap_or_default();
+    let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref()).unwrap_or_default();
+    let is_ready = instance
+        .status
+        .iter()
+        .flat_map(|status| &status.conditions)
+        .any(|one| one.type_ == condition::READY && one.status == "True");
+    !artifact.is_empty() && !last.is_empty() && is_ready && instance.metadata.deletion_timestamp.is_none()
+}
+
+/// Returns whether the registry could be asked, and the run be asked for.
+async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance) -> bool {
+    let id = shared.options.instance();
+    let known = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());
+    let digest = match artifact_digest(&shared.options.fetcher, cluster, instance).await {
+        Ok(digest) => digest,
+        Err(error) => {
+            let message = format!("fetch failed: {}", error.sentence());
+            tracing::error!(controller = "fluxinstance_artifact", "{message}");
+            let mut announcer = Announcer::about(cluster, instance, None);
+            announcer.event(Event { warning: true, reason: reason::ARTIFACT_FAILED, message, revision: None });
+            announcer.finish().await;
+            return false;
+        }
+    };
+    let Some(digest) = digest.filter(|digest| Some(digest.as_str()) != known) else { return true };
+    tracing::info!(
+        controller = "fluxinstance_artifact",
+        old = known,
+        new = digest,
+        "artifact revision changed, requesting a reconciliation"
+    );
+    let patch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: Timestamp::now().to_string()}}});
+    match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::error!("cannot request a reconciliation: {}", error.sentence());
+            false
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! What others do to the objects of the instance, seen when it happens.
+//!
+//! Metadata only is followed, of what the inventory names. A change is foreign when somebody else took fields that were
+//! ours, or wrote with a name whose fields the next run takes over anyway; what other controllers add of their own stays.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
+
+use super::{RunRequest, Shared, Wires};
+use crate::api::FluxInstance;
+use crate::api::takeover;
+use crate::api::well_known::{
+    INSTANCE_NAME, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, RECONCILE_ON_DRIFT_ANNOTATION, reason,
+};
+use crate::cluster::events::Event;
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ListOptions};
+use crate::k8s::{ObjectId, ResourceType, fields, managed_fields};
+use crate::reconcile::announce::Announcer;
+
+/// An object that is corrected this often within [`CONTEST_WINDOW`] is contested: correcting it at once helps nobody.
+const CONTESTED_AFTER: usize = 5;
+const CONTEST_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// The same news is told again after this long at the earliest.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long after a run the inventory it wrote has come through the watch.
+const SETTLING: Duration = Duration::from_millis(500);
+/// Fields that are named in an event.
+const NAMED_FIELDS: usize = 3;
+
+/// The instance as it is now.
+#[derive(Clone, Default)]
+pub(super) struct Look {
+    pub instance: Option<Arc<FluxInstance>>,
+}
+
+impl Look {
+    fn inventory(&self) -> BTreeSet<ObjectId> {
+        let status = self.instance.as_ref().and_then(|instance| instance.status.as_ref());
+        status
+            .and_then(|status| status.inventory.as_ref())
+            .map(|i| i.objects())
+            .unwrap_or_default()
+            .into_iter()
+            .collect()
+    }
+
+    fn corrects(&self) -> bool {
+        let wanted = self.instance.as_ref().and_then(|instance| instance.annotation(RECONCILE_ON_DRIFT_ANNOTATION));
+        wanted.is_some_and(|value| value.eq_ignore_ascii_case("enabled"))
+    }
+}
+
+/// Whether anything moved since everything was looked at, and whether a run is at work.
+#[derive(Default)]
+pub(super) struct Calm {
+    moves: Mutex<Moves>,
+    working: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Moves {
+    /// Every kind of the inventory is followed, and its watch has begun.
+    follows_all: bool,
+    last_move: Option<Instant>,
+    looked: Option<Instant>,
+}
+
+impl Calm {
+    fn moves(&self) -> MutexGuard<'_, Moves> {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        let moves = self.moves();
+        moves.follows_all && moves.looked.is_some_and(|looked| moves.last_move.is_none_or(|last| last < looked))
+    }
+
+    /// While a run is at work nobody can tell whose doing it is that an object goes.
+    pub(super) fn work(&self, is_working: bool) {
+        self.working.send_replace(is_working);
+    }
+
+    /// Everything was looked at by a run that began then.
+    pub(super) fn looked(&self, begun: Instant) {
+        self.moves().looked = Some(begun);
+    }
+}
+
+/// One kind in one namespace, or everywhere for kinds of the cluster.
+type Place = (ResourceType, Option<String>);
+
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+    let mut looks = wires.looked.subscribe();
+    let (sender, mut changes) = mpsc::channel(64);
+    let mut working = shared.calm.working.subscribe();
+    let mut watch = Watch {
+        cluster: &cluster,
+        shared: &shared,
+        wires: &wires,
+        places: HashMap::new(),
+        known: BTreeMap::new(),
+        gone: BTreeSet::new(),
+        settled: None,
+        told: HashMap::new(),
+        corrections: HashMap::new(),
+    };
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            changed = looks.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let look = looks.borrow_and_update().clone();
+                watch.follow(&look, &mut tasks, &sender).await;
+            }
+            Some((place, change)) = changes.recv() => {
+                let look = looks.borrow().clone();
+                watch.take(place, change, &look).await;
+            }
+            _ = working.changed() => {
+                let is_working = *working.borrow_and_update();
+                watch.settled = (!is_working).then(|| Instant::now() + SETTLING);
+            }
+            () = until(watch.settled), if !watch.gone.is_empty() => {
+                let look = looks.borrow().clone();
+                watch.judge_gone(&look).await;
+            }
+            // A follower ends only when it is told to.
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+/// Never completes without a moment.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What is known of one object.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    version: String,
+    /// Our entry of the managed fields: when it was written, and a digest of its fields.
+    own: Option<(String, u64)>,
+    /// When each other manager wrote last, by manager and operation.
+    others: BTreeMap<(String, String), String>,
+}
+
+impl Known {
+    fn of(object: &Value) -> Self {
+        let own = takeover::own_entry(object);
+        let digest = |entry: &Value| {
+            let mut hasher = DefaultHasher::new();
+            entry.get("fieldsV1").map(Value::to_string).hash(&mut hasher);
+            hasher.finish()
+        };
+        let others = managed_fields::entries(object).iter().filter(|entry| {
+            fields::text(entry, "/subresource").is_empty() && own.is_none_or(|own| !std::ptr::eq(own, *entry))
+        });
+        let key =
+            |entry: &Value| (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned());
+        Known {
+            version: fields::text(object, "/metadata/resourceVersion").to_owned(),
+            own: own.map(|own| (fields::text(own, "/time").to_owned(), digest(own))),
+            others: others.map(|entry| (key(entry), fields::text(entry, "/time").to_owned())).collect(),
+        }
+    }
+}
+
+/// A change by somebody else that the next run takes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ForeignChange {
+    manager: String,
+    fields: Vec<String>,
+}
+
+/// Tells what a foreign hand changed from what controllers do beside us.
+fn foreign_change(before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
+    let after = Known::of(object);
+    let is_ours = |own: &Option<(String, u64)>| own.clone().map(|(time, _)| time);
+    // We wrote ourselves in between: what others lost or got by that is our doing.
+    if after.own.is_some() && is_ours(&after.own) != is_ours(&before.own) {
+        return None;
+    }
+    let lost_fields = before.own.is_some() && after.own != before.own;
+    managed_fields::entries(object)
+        .iter()
+        .filter(|entry| fields::text(entry, "/subresource").is_empty())
+        .filter(|entry| {
+            let key = (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned());
+            after.others.get(&key).is_some_and(|time| before.others.get(&key) != Some(time))
+        })
+        .filter_map(|entry| {
+            let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
+            // Requests and finalizers belong to whoever writes them.
+            paths.retain(|path| {
+                !path.starts_with("metadata.annotations.reconcile.fluxcd.io/")
+                    && !path.starts_with("metadata.finalizers")
+            });
+            let matters = lost_fields || takeover::is_taken_over(entry, extra_managers);
+            (matters && !paths.is_empty())
+                .then(|| ForeignChange { manager: fields::text(entry, "/manager").to_owned(), fields: paths })
+        })
+        .next()
+}
+
+struct Watch<'a> {
+    cluster: &'a Cluster,
+    shared: &'a Shared,
+    wires: &'a Wires,
+    /// What is followed; whether its list has come.
+    places: HashMap<Place, (AbortHandle, bool)>,
+    known: BTreeMap<ObjectId, Known>,
+    /// What went away and is not judged yet.
+    gone: BTreeSet<ObjectId>,
+    /// When the news of the last run has come from everywhere; absent while one is at work.
+    settled: Option<Instant>,
+    /// When which news was told.
+    told: HashMap<String, Instant>,
+    /// When each object was corrected.
+    corrections: HashMap<ObjectId, Vec<Instant>>,
+}
+
+impl Watch<'_> {
+    /// Follows what the inventory names now, and nothing else.
+    async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
+        let mut wanted = BTreeMap::new();
+        for id in look.inventory() {
+            // A kind that is not served any more has no objects to follow.
+            if let Ok(resource) = self.cluster.resource(&id).await {
+                let namespace = id.namespace().map(str::to_owned);
+                wanted.insert((resource.path(namespace.as_deref(), None), namespace.clone()), (resource, namespace));
+            }
+        }
+        let wanted: Vec<Place> = wanted.into_values().collect();
+        self.places.retain(|place, (task, _)| {
+            let stays = wanted.contains(place);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for place in wanted {
+            if self.places.contains_key(&place) {
+                continue;
+            }
+            let owner =
+                format!("{OWNER_NAME_LABEL}={INSTANCE_NAME},{OWNER_NAMESPACE_LABEL}={}", self.shared.options.namespace);
+            let options = ListOptions { metadata_only: true, ..ListOptions::labelled(owner) };
+            let (resource, namespace) = place.clone();
+            let mut follower = Follower::new(self.cluster, resource, namespace.as_deref(), options, None).patient();
+            let (sender, key) = (sender.clone(), place.clone());
+            let task = tasks.spawn(async move {
+                loop {
+                    match follower.next().await {
+                        Ok(change) => {
+                            if sender.send((key.clone(), change)).await.is_err() {
+                                return;
+                            }
+                        }
+                        Err(error) => tracing::warn!("cannot follow what was installed: {}", error.sentence()),
+                    }
+                }
+            });
+            self.places.insert(place, (task, false));
+        }
+        self.known.retain(|id, _| look.inventory().contains(id));
+        self.tell_followed();
+    }
+
+    fn tell_followed(&self) {
+        let follows_all = !self.places.is_empty() && self.places.values().all(|(_, listed)| *listed);
+        self.shared.calm.moves().follows_all = follows_all;
+    }
+
+    async fn take(&mut self, place: Place, change: Change, look: &Look) {
+        // Followers of places that are not followed any more may have said something before they ended.
+        let Some((_, listed)) = self.places.get_mut(&place) else { return };
+        match change {
+            Change::All(objects) => {
+                *listed = true;
+                self.tell_followed();
+                let there: BTreeSet<ObjectId> = objects.iter().map(|object| self.id_of(&place, object)).collect();
+                for object in objects {
+                    self.see(&place, object, look).await;
+                }
+                let is_here = |id: &&ObjectId| id.kind == place.0.kind && id.group == place.0.group;
+                let gone: Vec<ObjectId> =
+                    self.known.keys().filter(is_here).filter(|id| !there.contains(id)).cloned().collect();
+                for id in gone {
+                    self.gone(id);
+                }
+            }
+            Change::Set(object) => self.see(&place, object, look).await,
+            Change::Gone(object) => self.gone(self.id_of(&place, &object)),
+        }
+    }
+
+    /// The identity of an object of which only metadata came.
+    fn id_of(&self, (resource, _): &Place, object: &Value) -> ObjectId {
+        ObjectId::new(&resource.group, &resource.kind, fields::namespace(object), fields::name(object))
+            .at(&resource.version)
+    }
+
+    async fn see(&mut self, place: &Place, object: Value, look: &Look) {
+        let id = self.id_of(place, &object);
+        let now = Known::of(&object);
+        let before = self.known.insert(id.clone(), now.clone());
+        let Some(before) = before.filter(|before| before.version != now.version) else { return };
+        self.moved();
+        if let Some(change) = foreign_change(&before, &object, &self.shared.options.extra_managers) {
+            let named = change.fields.iter().take(NAMED_FIELDS).cloned().collect::<Vec<_>>().join(", ");
+            let more = change.fields.len().saturating_sub(NAMED_FIELDS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let what = format!("{id} was changed by {}: {named}{more}", change.manager);
+            self.drifted(id, &change.manager, what, look).await;
+        }
+    }
+
+    fn gone(&mut self, id: ObjectId) {
+        if self.known.remove(&id).is_some() {
+            self.moved();
+            self.gone.insert(id);
+        }
+    }
+
+    /// Tells what went away and is still wanted: what a run deleted is in no inventory after it.
+    async fn judge_gone(&mut self, look: &Look) {
+        let inventory = look.inventory();
+        for id in std::mem::take(&mut self.gone) {
+            if !inventory.contains(&id) || self.known.contains_key(&id) {
+                continue;
+            }
+            let what = match self.cluster.read(&id).await {
+                Ok(Some(_)) => format!("{id} lost the labels that say whose it is"),
+                _ => format!("{id} was deleted"),
+            };
+            self.drifted(id, "", what, look).await;
+        }
+    }
+
+    fn moved(&self) {
+        self.shared.calm.moves().last_move = Some(Instant::now());
+    }
+
+    async fn drifted(&mut self, id: ObjectId, manager: &str, what: String, look: &Look) {
+        let Some(instance) = &look.instance else { return };
+        self.shared.telemetry.drift(&id.kind, manager);
+        if instance.is_suspended() || instance.metadata.deletion_timestamp.is_some() {
+            return self.tell(instance, reason::DRIFT_DETECTED, &what).await;
+        }
+        if !look.corrects() {
+            let text = format!("{what}; the next full reconciliation corrects it");
+            return self.tell(instance, reason::DRIFT_DETECTED, &text).await;
+        }
+        let now = Instant::now();
+        let corrected = self.corrections.entry(id).or_default();
+        corrected.retain(|at| now - *at < CONTEST_WINDOW);
+        corrected.push(now);
+        if corrected.len() > CONTESTED_AFTER {
+            let text = format!(
+                "{what}; it was corrected {CONTESTED_AFTER} times within {} minutes, so the next reconciliation does it, not this one",
+                CONTEST_WINDOW.as_secs() / 60
+            );
+            return self.tell(instance, reason::DRIFT_CONTESTED, &text).await;
+        }
+        self.tell(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
+        // A full queue holds a request already.
+        let _asked = self.wires.run.try_send(RunRequest::Drift(what));
+    }
+
+    async fn tell(&mut self, instance: &FluxInstance, reason: &'static str, message: &str) {
+        let now = Instant::now();
+        self.told.retain(|_, at| now - *at < SILENCE);
+        if self.told.insert(message.to_owned(), now).is_some() {
+            return;
+        }
+        tracing::warn!("{message}");
+        let mut announcer = Announcer::about(self.cluster, instance, None);
+        announcer.event(Event { warning: true, reason, message: message.to_owned(), revision: None });
+        announcer.finish().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(manager: &str, operation: &str, time: &str, fields: Value) -> Value {
+        json!({"manager": manager, "operation": operation, "time": time, "fieldsV1": fields})
+    }
+
+    fn object(entries: Vec<Value>) -> Value {
+        json!({"metadata": {"name": "x", "resourceVersion": "1", "managedFields": entries}})
+    }
+
+    fn ours(fields: Value) -> Value {
+        entry("flux-operator", "Apply", "2026-01-01T00:00:00Z", fields)
+    }
+
+    fn changed(before: Vec<Value>, after: Vec<Value>) -> Option<ForeignChange> {
+        foreign_change(&Known::of(&object(before)), &object(after), &[])
+    }
+
+    const LATER: &str = "2026-01-01T00:10:00Z";
+
+    #[test]
+    fn whoever_takes_a_field_of_ours_is_named_with_it() {
+        let spec = json!({"f:spec": {"f:replicas": {}, "f:paused": {}}});
+        let less = json!({"f:spec": {"f:paused": {}}});
+        let theirs = entry("hpa", "Update", LATER, json!({"f:spec": {"f:replicas": {}}}));
+        let found = changed(vec![ours(spec)], vec![ours(less), theirs]).unwrap();
+        assert_eq!((found.manager.as_str(), found.fields), ("hpa", vec!["spec.replicas".to_owned()]));
+    }
+
+    #[test]
+    fn what_kubectl_adds_is_taken_back_and_what_controllers_add_stays() {
+        let spec = || ours(json!({"f:spec": {"f:replicas": {}}}));
+        let env = json!({"f:spec": {"f:containers": {"k:{\"name\":\"manager\"}": {"f:env": {}}}}});
+        let found = changed(vec![spec()], vec![spec(), entry("kubectl-edit", "Update", LATER, env.clone())]).unwrap();
+        assert_eq!(found.fields, ["spec.containers[name=manager].env"]);
+        assert_eq!(changed(vec![spec()], vec![spec(), entry("mesh", "Apply", LATER, env)]), None);
+        let mut status = entry("kubectl", "Update", LATER, json!({"f:status": {}}));
+        status["subresource"] = "status".into();
+        assert_eq!(changed(vec![spec()], vec![spec(), status]), None);
+    }
+
+    #[test]
+    fn a_request_to_reconcile_and_a_finalizer_are_no_drift() {
+        let spec = || ours(json!({"f:spec": {"f:path": {}}}));
+        let request = json!({"f:metadata": {"f:annotations": {".": {}, "f:reconcile.fluxcd.io/requestedAt": {}}}});
+        assert_eq!(changed(vec![spec()], vec![spec(), entry("flux", "Apply", LATER, request)]), None);
+        let finalizer = json!({"f:metadata": {"f:finalizers": {".": {}, "v:\"finalizers.fluxcd.io\"": {}}}});
+        assert_eq!(changed(vec![spec()], vec![spec(), entry("kubectl", "Update", LATER, finalizer)]), None);
+    }
+
+    #[test]
+    fn what_we_write_ourselves_is_no_drift() {
+        let before =
+            vec![ours(json!({"f:spec": {}})), entry("kubectl", "Update", LATER, json!({"f:spec": {"f:a": {}}}))];
+        let after = vec![entry("flux-operator", "Apply", "2026-01-01T00:20:00Z", json!({"f:spec": {"f:a": {}}}))];
+        assert_eq!(changed(before, after), None);
+    }
+
+    #[test]
+    fn it_is_calm_once_everything_was_looked_at_and_nothing_moved_since() {
+        let calm = Calm::default();
+        assert!(!calm.is_calm());
+        calm.looked(Instant::now());
+        assert!(!calm.is_calm(), "not everything is followed");
+        calm.moves().follows_all = true;
+        assert!(calm.is_calm());
+        calm.moves().last_move = Some(Instant::now());
+        assert!(!calm.is_calm());
+    }
+}

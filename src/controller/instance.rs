@@ -1,0 +1,375 @@
+//! The loop around the one FluxInstance: what is asked for becomes runs, one at a time.
+//!
+//! ```text
+//! watch ─┬─ created, generation or annotations changed ─► due now; a wait for health that goes on ends
+//! drift ─┘                                                    │
+//! timer ── interval, retry ─────────────────────────────► run ┴► status, events; when to look again
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::schedule::{Ended, Schedule, Trigger};
+use super::telemetry::Controller;
+use super::{LAST_WORDS, NotificationPolicy, RunRequest, Shared, Wires, drift, stopped};
+use crate::api::well_known::{FINALIZER, INSTANCE_NAME};
+use crate::api::{Component, FluxInstance, kinds};
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ListOptions};
+use crate::reconcile::announce::{NotificationTarget, Notifications};
+use crate::reconcile::interrupt::{self, Interrupt, Interrupts};
+use crate::reconcile::progress::{Action, Progress, Update};
+use crate::reconcile::{
+    self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RunOptions, UninstallOptions, Uninstalled,
+};
+
+/// Every so many runs one looks at everything, whatever the watches say.
+const FULL_LOOK_EVERY: u32 = 10;
+
+/// What came of one piece of work.
+enum Done {
+    Ran(Outcome),
+    /// Nothing had moved, so nothing was looked at.
+    Confirmed(Outcome),
+    Uninstalled(Uninstalled),
+    /// There is no instance, or it is being deleted and not ours to clean up.
+    Nothing,
+}
+
+/// The work that goes on, if any: at most one task, ended when it is dropped.
+#[derive(Default)]
+struct Work {
+    tasks: JoinSet<Result<Done, ReconcileError>>,
+    interrupt: Option<watch::Sender<Option<Interrupt>>>,
+    begun: Option<Instant>,
+    span: Option<tracing::Span>,
+}
+
+impl Work {
+    fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    fn interrupt(&self, interrupt: Interrupt) {
+        if let Some(sender) = &self.interrupt {
+            sender.send_replace(Some(interrupt));
+        }
+    }
+
+    /// Never completes while there is no work.
+    async fn ended(&mut self) -> Result<Result<Done, ReconcileError>, JoinError> {
+        match self.tasks.join_next().await {
+            Some(ended) => ended,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+pub(super) async fn run(
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    wires: Wires,
+    mut requests: mpsc::Receiver<RunRequest>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let options = &shared.options;
+    let mut instances =
+        Follower::new(&cluster, kinds::INSTANCE, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None)
+            .patient();
+    let mut state = Loop {
+        cluster: &cluster,
+        shared: &shared,
+        wires: &wires,
+        schedule: Schedule::new(options.retry, options.interval_jitter),
+        work: Work::default(),
+        seen: None,
+        asked: true,
+        confirmed: 0,
+    };
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return state.stop().await,
+            ended = state.work.ended() => state.ended(ended),
+            change = instances.next() => match change {
+                Ok(Change::All(objects)) => state.see(objects.into_iter().next()),
+                Ok(Change::Set(object)) => state.see(Some(object)),
+                Ok(Change::Gone(_)) => state.see(None),
+                Err(error) => tracing::error!("cannot follow the instance: {}", error.sentence()),
+            },
+            Some(request) = requests.recv() => state.ask(request),
+            () = until(state.schedule.due()), if state.work.is_idle() => state.begin(),
+        }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Loop<'a> {
+    cluster: &'a Cluster,
+    shared: &'a Arc<Shared>,
+    wires: &'a Wires,
+    schedule: Schedule,
+    work: Work,
+    seen: Option<Trigger>,
+    /// The next run was asked for, so it looks at everything.
+    asked: bool,
+    /// Runs since the last that looked at everything.
+    confirmed: u32,
+}
+
+impl Loop<'_> {
+    fn see(&mut self, object: Option<Value>) {
+        let instance = object.as_ref().and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
+        self.shared.telemetry.instance(instance.as_deref());
+        self.wires.looked.send_replace(drift::Look { instance });
+        let trigger = object.as_ref().map(Trigger::of);
+        if trigger == self.seen {
+            return;
+        }
+        let is_gone = trigger.is_none();
+        self.seen = trigger;
+        if is_gone {
+            self.schedule.forget();
+            return;
+        }
+        self.wanted();
+    }
+
+    fn ask(&mut self, request: RunRequest) {
+        let RunRequest::Drift(what) = request;
+        tracing::info!("reconciling because {what}");
+        if self.seen.is_some() {
+            self.wanted();
+        }
+    }
+
+    /// A run is due at once; one that only waits for health makes way for it.
+    fn wanted(&mut self) {
+        self.asked = true;
+        self.schedule.ask(Instant::now());
+        self.shared.telemetry.asked(Controller::Instance);
+        self.work.interrupt(Interrupt::Superseded(self.shared.options.instance().to_string()));
+    }
+
+    fn begin(&mut self) {
+        let is_quiet = !self.asked && self.confirmed + 1 < FULL_LOOK_EVERY && self.shared.calm.is_calm();
+        self.schedule.begin();
+        self.asked = false;
+        let (sender, interrupts) = interrupt::channel();
+        self.work.interrupt = Some(sender);
+        self.work.begun = Some(Instant::now());
+        self.shared.telemetry.began(Controller::Instance);
+        self.shared.calm.work(true);
+        let id = self.shared.options.instance();
+        let span = tracing::info_span!(
+            "reconcile",
+            controller = "fluxinstance",
+            controllerGroup = id.group,
+            controllerKind = id.kind,
+            namespace = id.namespace,
+            name = id.name,
+            reconcileID = crate::cluster::lease::unique_identity("").trim_start_matches('_'),
+        );
+        let work = reconcile(self.cluster.clone(), self.shared.clone(), interrupts, is_quiet);
+        self.work.span = Some(span.clone());
+        self.work.tasks.spawn(work.instrument(span));
+    }
+
+    fn ended(&mut self, ended: Result<Result<Done, ReconcileError>, JoinError>) {
+        let now = Instant::now();
+        let begun = self.work.begun.take().unwrap_or(now);
+        self.work.interrupt = None;
+        self.shared.calm.work(false);
+        let span = self.work.span.take();
+        let _within = span.as_ref().map(tracing::Span::enter);
+        if !matches!(ended, Ok(Ok(Done::Confirmed(_)))) {
+            // The report shows what the run made of it; a full queue holds a request already.
+            let _asked = self.wires.report.try_send(());
+        }
+        let next = match ended {
+            Err(panic) => {
+                self.shared.telemetry.panicked(Controller::Instance);
+                tracing::error!("the reconciliation panicked, which is a bug: {panic}");
+                Ended::Failed
+            }
+            Ok(Err(error)) => self.refused(&error),
+            Ok(Ok(done)) => self.done(done, begun),
+        };
+        self.asked |= !matches!(next, Ended::Done(_));
+        self.shared.telemetry.ended(Controller::Instance, next, now - begun);
+        let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
+        self.schedule.end(next, now, random);
+        self.shared.telemetry.next_run(self.schedule.due());
+    }
+
+    fn done(&mut self, done: Done, begun: Instant) -> Ended {
+        match done {
+            Done::Nothing => Ended::Done(None),
+            Done::Confirmed(outcome) => {
+                self.confirmed += 1;
+                Ended::Done(outcome.next)
+            }
+            Done::Ran(outcome) => {
+                self.shared.telemetry.ran(&outcome);
+                match &outcome.failure {
+                    None => {
+                        self.confirmed = 0;
+                        self.shared.calm.looked(begun);
+                        tracing::info!(revision = outcome.revision, "{}", outcome.message);
+                        Ended::Done(outcome.next)
+                    }
+                    Some(Failure::Suspended) => {
+                        tracing::error!(error = "can't reconcile instance", "{}", outcome.message);
+                        Ended::Terminal
+                    }
+                    Some(Failure::Build(_)) => {
+                        tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
+                        Ended::Terminal
+                    }
+                    Some(Failure::Interrupted(Interrupt::Superseded(_))) => {
+                        tracing::info!("{}", outcome.message);
+                        Ended::Superseded
+                    }
+                    Some(Failure::Interrupted(Interrupt::Stop(_))) => Ended::Terminal,
+                    Some(Failure::RolledBack { .. }) => {
+                        tracing::error!(error = outcome.message, "rolled back");
+                        Ended::Done(outcome.next)
+                    }
+                    Some(_) => {
+                        tracing::error!(error = outcome.message, "Reconciler error");
+                        Ended::Failed
+                    }
+                }
+            }
+            Done::Uninstalled(done) if done.is_complete() => {
+                let (deleted, kept) = (done.deleted.len(), done.kept.len());
+                tracing::info!(deleted, kept, "Uninstallation completed in {:?}", done.duration);
+                Ended::Done(None)
+            }
+            Done::Uninstalled(done) => {
+                let left = done.remaining.len() + done.errors.len() + done.held.len();
+                tracing::error!(left, "the uninstallation is not complete; it goes on");
+                Ended::Failed
+            }
+        }
+    }
+
+    /// A run that could not even write what became of it.
+    fn refused(&self, error: &ReconcileError) -> Ended {
+        match error {
+            // The watch brings what comes next.
+            ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => Ended::Terminal,
+            ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => Ended::Superseded,
+            error => {
+                tracing::error!(error = error.to_string(), "Reconciler error");
+                Ended::Failed
+            }
+        }
+    }
+
+    /// Ends the work that goes on in order, within limits.
+    async fn stop(&mut self) {
+        self.work.interrupt(Interrupt::Stop("the operator shuts down".to_owned()));
+        if !self.work.is_idle() && tokio::time::timeout(LAST_WORDS, self.work.ended()).await.is_err() {
+            tracing::warn!("the run did not end in time; the next operator completes it");
+        }
+    }
+}
+
+/// One piece of work, from what the instance is now.
+async fn reconcile(
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    interrupts: Interrupts,
+    is_quiet: bool,
+) -> Result<Done, ReconcileError> {
+    let id = shared.options.instance();
+    let Some(live) = cluster.read(&id).await? else { return Ok(Done::Nothing) };
+    let instance = FluxInstance::from_object(live)
+        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    let finalizers = instance.metadata.finalizers.iter().flatten();
+    let is_ours = finalizers.into_iter().any(|finalizer| finalizer == FINALIZER);
+    if instance.metadata.deletion_timestamp.is_some() {
+        if !is_ours {
+            return Ok(Done::Nothing);
+        }
+        let options = UninstallOptions { respect_suspension: true, interrupts, ..UninstallOptions::default() };
+        let done = reconcile::uninstall(&cluster, &instance, &options, &Log).await?;
+        return Ok(Done::Uninstalled(done));
+    }
+    if is_quiet
+        && is_ours
+        && let Some(outcome) = reconcile::confirm(&cluster, &instance).await?
+    {
+        return Ok(Done::Confirmed(outcome));
+    }
+    if !is_ours {
+        tracing::info!("Adding finalizer");
+        reconcile::adopt(&cluster, &instance).await?;
+    }
+    let options = RunOptions {
+        plan: PlanOptions {
+            extra_managers: shared.options.extra_managers.clone(),
+            concurrency: shared.options.concurrency,
+            ..PlanOptions::default()
+        },
+        // Whoever wrote the instance has agreed, as with every declaration.
+        consent: Consent::CustomResources,
+        notifications: notifications(&shared, &instance),
+        interrupts,
+        ..RunOptions::default()
+    };
+    let outcome = reconcile::run(&cluster, &id, &shared.options.fetcher, &options, &Log).await?;
+    Ok(Done::Ran(outcome))
+}
+
+fn notifications(shared: &Shared, instance: &FluxInstance) -> Option<Notifications> {
+    let address = match &shared.options.notifications {
+        NotificationPolicy::Disabled => return None,
+        NotificationPolicy::Address(address) => address.clone(),
+        NotificationPolicy::Installed => {
+            let component = Component::NotificationController.as_str();
+            let is_installed =
+                instance.spec.components.as_ref().is_none_or(|chosen| chosen.iter().any(|one| one == component));
+            if !is_installed {
+                return None;
+            }
+            let domain = instance.spec.cluster.as_ref().map_or("cluster.local", |cluster| cluster.domain.as_str());
+            format!("http://{component}.{}.svc.{domain}./", shared.options.namespace)
+        }
+    };
+    let target = NotificationTarget::Address(address);
+    Some(Notifications { target, reporter: shared.options.host.clone(), patience: Duration::ZERO })
+}
+
+/// Writes what a run tells to the log.
+struct Log;
+
+impl Progress for Log {
+    fn report(&self, update: Update) {
+        match update {
+            Update::StageBegan { stage, objects } => tracing::debug!(objects, "{}", stage.message()),
+            Update::Object { action: Action::Unchanged, .. } => {}
+            Update::Object { object, action } => tracing::info!("{object} {}", action.as_str()),
+            Update::Migrated { definition, done, total } if done == total => {
+                tracing::info!("CRD migrated {definition}")
+            }
+            Update::Retrying { what, reason, pause } => tracing::info!("{what}: {reason}; again in {pause:?}"),
+            Update::Waiting { object, health, message } => tracing::debug!("{object} {health} {message}"),
+            Update::Warning { message } => tracing::warn!("{message}"),
+            _ => {}
+        }
+    }
+}

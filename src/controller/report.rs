@@ -1,0 +1,153 @@
+//! Keeps the FluxReport: what is installed and how it does, where dashboards and other programs read it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Shared;
+use super::schedule::Ended;
+use super::telemetry::{Controller, ResourceInfo};
+use crate::api::kinds::{self, FLUX_KINDS};
+use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, WriteOptions};
+use crate::format::go_duration;
+use crate::inspect::read::from_cluster::collect;
+use crate::inspect::read::pages::{self, Scope};
+use crate::inspect::report::{self, StatsRow};
+use crate::inspect::resources::FluxObject;
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::rounded;
+
+/// The reason of its Ready condition.
+const SUCCEEDED: &str = "Succeeded";
+/// The shortest time between two reports: runs that follow each other make one.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, mut asked: mpsc::Receiver<()>) {
+    let Some(resource) = kinds::find("FluxReport").map(|kind| kind.resource_type()) else { return };
+    let options = &shared.options;
+    let mut reports =
+        Follower::new(&cluster, resource, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None).patient();
+    let fresh = || Backoff::new(options.retry.shortest, options.retry.longest);
+    let mut retries = fresh();
+    let mut seen: Option<Value> = None;
+    let mut due = Some(Instant::now());
+    loop {
+        tokio::select! {
+            () = until(due) => {
+                due = None;
+                if seen.as_ref().is_some_and(kinds::is_suspended) {
+                    continue;
+                }
+                let begun = Instant::now();
+                shared.telemetry.began(Controller::Report);
+                let written = write(&cluster, &shared).await;
+                let every = interval(seen.as_ref(), options.reporting_interval);
+                let ended = match written {
+                    Ok(()) => {
+                        retries = fresh();
+                        due = every.map(|every| Instant::now() + every);
+                        Ended::Done(every)
+                    }
+                    // Without a definition there is no report; the follower notices when it comes.
+                    Err(error) if error.is_api_missing() => Ended::Done(None),
+                    Err(error) => {
+                        tracing::error!(controller = "fluxreport", "cannot write the report: {}", error.sentence());
+                        due = Some(Instant::now() + retries.next_pause());
+                        Ended::Failed
+                    }
+                };
+                shared.telemetry.ended(Controller::Report, ended, begun.elapsed());
+            }
+            Some(()) = asked.recv() => due = soon(due),
+            change = reports.next() => {
+                let before = seen.take();
+                seen = match change {
+                    Ok(Change::All(objects)) => objects.into_iter().next(),
+                    Ok(Change::Set(object)) => Some(object),
+                    Ok(Change::Gone(_)) => None,
+                    Err(error) => {
+                        tracing::warn!(controller = "fluxreport", "cannot follow the report: {}", error.sentence());
+                        before.clone()
+                    }
+                };
+                let annotations = |report: &Option<Value>| {
+                    report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
+                };
+                if annotations(&before) != annotations(&seen) {
+                    due = soon(due);
+                }
+            }
+        }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn soon(due: Option<Instant>) -> Option<Instant> {
+    let soon = Instant::now() + PAUSE;
+    Some(due.map_or(soon, |due| due.min(soon)))
+}
+
+/// The interval of the report's own annotation, else the usual one.
+fn interval(report: Option<&Value>, usual: Duration) -> Option<Duration> {
+    let own = report.and_then(|report| fields::annotation(report, RECONCILE_EVERY_ANNOTATION));
+    let own = own.and_then(|text| go_duration::parse(text).ok()).and_then(|own| Duration::try_from(own).ok());
+    Some(own.unwrap_or(usual)).filter(|every| !every.is_zero())
+}
+
+/// Looks at everything and writes what there is.
+async fn write(cluster: &Cluster, shared: &Shared) -> Result<(), ClusterError> {
+    let begun = Instant::now();
+    let options = &shared.options;
+    let id = ObjectId { kind: "FluxReport".to_owned(), ..options.instance() };
+    let kinds: Vec<_> = FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport").collect();
+    let mut rows: Vec<StatsRow> = kinds.iter().map(|kind| report::empty_stats(kind)).collect();
+    let mut resources = vec![];
+    let listed = pages::read::<FluxObject, ClusterError>(cluster, &kinds, &Scope::default(), |kind, objects| {
+        let row = rows.iter_mut().find(|row| row.kind == kind.kind && row.api_version.starts_with(kind.group));
+        if let Some(row) = row {
+            objects.iter().for_each(|object| report::count(row, kind, object));
+        }
+        resources.extend(objects.iter().filter_map(|object| ResourceInfo::of(kind, object)));
+        Ok(())
+    })
+    .await?;
+    shared.telemetry.resources(resources);
+    let is_served = |row: &StatsRow| {
+        listed.iter().any(|(kind, listed)| {
+            kind.kind == row.kind && row.api_version.starts_with(kind.group) && matches!(listed, pages::Listed::All)
+        })
+    };
+    rows.retain(is_served);
+    let version = &options.version;
+    let view = collect(cluster, |snapshot| {
+        report::report(snapshot, rows.clone(), &options.namespace, version, &report::platform())
+    });
+    let computed = view.await?;
+    for refusal in &computed.refusals {
+        tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
+    }
+    let stored = cluster.apply(&computed.value, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await?;
+    let message = format!("Reporting finished in {}", rounded(begun.elapsed()));
+    tracing::debug!(controller = "fluxreport", "{message}");
+    let before = fields::condition(&stored, condition::READY).filter(|ready| ready.status() == "True");
+    let now = Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| Timestamp::now()).to_string();
+    let since = before.and_then(|ready| ready.changed()).map_or(now, |since| since.to_string());
+    let status = json!({"status": {"conditions": [{
+        "type": condition::READY, "status": "True", "reason": SUCCEEDED, "message": message,
+        "observedGeneration": stored.pointer("/metadata/generation"), "lastTransitionTime": since,
+    }]}});
+    cluster.merge_patch(&id, Some("status"), &status, RECONCILER_FIELD_MANAGER).await?;
+    Ok(())
+}

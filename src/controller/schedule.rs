@@ -1,0 +1,188 @@
+//! When the next run is due, and what makes it so. Pure but for the clock it is given.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::cluster::Backoff;
+
+/// The pauses after runs that failed: the first, doubled with each failure, up to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryDelays {
+    pub shortest: Duration,
+    pub longest: Duration,
+}
+
+impl Default for RetryDelays {
+    /// Those of the reference: 750 ms to 15 minutes.
+    fn default() -> Self {
+        RetryDelays { shortest: Duration::from_millis(750), longest: Duration::from_secs(15 * 60) }
+    }
+}
+
+/// What of an object makes a run due when it changes: not its labels, not its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trigger {
+    uid: String,
+    generation: i64,
+    annotations: BTreeMap<String, String>,
+    is_being_deleted: bool,
+}
+
+impl Trigger {
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
+        Trigger {
+            uid: text("/metadata/uid"),
+            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default(),
+            annotations: annotations
+                .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+                .collect(),
+            is_being_deleted: object.pointer("/metadata/deletionTimestamp").is_some(),
+        }
+    }
+}
+
+/// How a run ended, as far as the next one is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Again after this long; not before somebody asks.
+    Done(Option<Duration>),
+    /// It failed for a reason that may pass.
+    Failed,
+    /// It failed, and would fail again until somebody changes something.
+    Terminal,
+    /// Something newer is to be done.
+    Superseded,
+}
+
+/// When the next run is due. However often a run is asked for meanwhile, it is one run.
+pub(super) struct Schedule {
+    delays: RetryDelays,
+    /// In percent.
+    jitter: u8,
+    retries: Backoff,
+    due: Option<Instant>,
+}
+
+impl Schedule {
+    pub(super) fn new(delays: RetryDelays, jitter: u8) -> Self {
+        let retries = Backoff::new(delays.shortest, delays.longest);
+        Schedule { delays, jitter: jitter.min(100), retries, due: None }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Somebody asks for a run.
+    pub(super) fn ask(&mut self, now: Instant) {
+        self.due = Some(now);
+    }
+
+    /// A run begins: what was asked for until now is its business.
+    pub(super) fn begin(&mut self) {
+        self.due = None;
+    }
+
+    /// There is nothing to run any more.
+    pub(super) fn forget(&mut self) {
+        *self = Schedule::new(self.delays, self.jitter);
+    }
+
+    /// A run ended; one that was asked for meanwhile comes first. `random` is evenly spread from 0 to 1.
+    pub(super) fn end(&mut self, ended: Ended, now: Instant, random: f64) {
+        if ended != Ended::Failed {
+            self.retries = Backoff::new(self.delays.shortest, self.delays.longest);
+        }
+        let next = match ended {
+            Ended::Done(interval) => interval.map(|interval| now + self.spread(interval, random)),
+            Ended::Failed => Some(now + self.retries.next_pause()),
+            Ended::Terminal => None,
+            Ended::Superseded => Some(now),
+        };
+        self.due = self.due.or(next);
+    }
+
+    /// Many clusters that were installed at the same moment shall not ask their registries at the same moment for ever.
+    fn spread(&self, interval: Duration, random: f64) -> Duration {
+        let share = f64::from(self.jitter) / 100.0;
+        interval.mul_f64(1.0 + share * (2.0 * random.clamp(0.0, 1.0) - 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schedule() -> Schedule {
+        Schedule::new(RetryDelays::default(), 5)
+    }
+
+    #[test]
+    fn failures_wait_longer_each_time_until_one_run_succeeds() {
+        let (now, mut schedule) = (Instant::now(), schedule());
+        let mut pauses = vec![];
+        for _ in 0..13 {
+            schedule.begin();
+            schedule.end(Ended::Failed, now, 0.5);
+            pauses.push(schedule.due().unwrap() - now);
+        }
+        assert_eq!(pauses[..3], [750, 1500, 3000].map(Duration::from_millis));
+        assert_eq!(pauses[12], Duration::from_secs(900), "the longest");
+        schedule.begin();
+        schedule.end(Ended::Done(None), now, 0.5);
+        assert_eq!(schedule.due(), None);
+        schedule.end(Ended::Failed, now, 0.5);
+        assert_eq!(schedule.due().unwrap() - now, Duration::from_millis(750));
+    }
+
+    #[test]
+    fn an_interval_is_spread_by_at_most_its_share() {
+        let now = Instant::now();
+        let due = |random: f64| {
+            let mut schedule = schedule();
+            schedule.end(Ended::Done(Some(Duration::from_secs(100))), now, random);
+            (schedule.due().unwrap() - now).as_secs_f64()
+        };
+        assert!((due(0.0) - 95.0).abs() < 0.01 && (due(1.0) - 105.0).abs() < 0.01 && (due(0.5) - 100.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_is_asked_for_during_a_run_comes_right_after_it_and_once() {
+        let (now, mut schedule) = (Instant::now(), schedule());
+        schedule.begin();
+        for _ in 0..1000 {
+            schedule.ask(now);
+        }
+        schedule.end(Ended::Terminal, now, 0.5);
+        assert_eq!(schedule.due(), Some(now));
+        schedule.begin();
+        schedule.end(Ended::Terminal, now, 0.5);
+        assert_eq!(schedule.due(), None, "one run answered all of them");
+    }
+
+    #[test]
+    fn labels_and_status_ask_for_nothing() {
+        let object = json!({"metadata": {"uid": "u", "generation": 1, "annotations": {"a": "b"}, "labels": {"x": "y"}},
+            "status": {"conditions": []}});
+        let trigger = Trigger::of(&object);
+        let with = |pointer: &str, value: Value| {
+            let mut changed = object.clone();
+            *changed.pointer_mut(pointer).unwrap() = value;
+            Trigger::of(&changed)
+        };
+        assert_eq!(with("/metadata/labels", json!({})), trigger);
+        assert_eq!(with("/status", json!({})), trigger);
+        for (pointer, value) in
+            [("/metadata/annotations", json!({})), ("/metadata/generation", json!(2)), ("/metadata/uid", json!("v"))]
+        {
+            assert_ne!(with(pointer, value), trigger, "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,558 @@
+//! What an operator tells about itself: metrics in the text format of Prometheus, and its state as a value.
+//!
+//! The names are those of the reference and of controller-runtime, which the usual dashboards draw
+//! (<https://book.kubebuilder.io/reference/metrics-reference>).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::schedule::Ended;
+use crate::api::FluxInstance;
+use crate::api::kinds::FluxKind;
+use crate::api::well_known::{self, condition};
+use crate::cluster::RequestObserver;
+use crate::inspect::resources::{FluxObject, ResourceRow};
+use crate::reconcile::Outcome;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The loops of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Controller {
+    Instance,
+    Artifact,
+    Report,
+}
+
+impl Controller {
+    const ALL: [Controller; 3] = [Controller::Instance, Controller::Artifact, Controller::Report];
+
+    fn name(self) -> &'static str {
+        match self {
+            Controller::Instance => "fluxinstance",
+            Controller::Artifact => "fluxinstance_artifact",
+            Controller::Report => "fluxreport",
+        }
+    }
+
+    fn label(self) -> Labels {
+        vec![("controller", self.name().to_owned())]
+    }
+
+    fn queue(self) -> Labels {
+        vec![("name", self.name().to_owned()), ("controller", self.name().to_owned())]
+    }
+}
+
+/// The state of an operator, for whoever wonders what it does.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StateDump {
+    pub is_leader: bool,
+    /// The instance it looks after, when there is one.
+    pub instance: Option<String>,
+    /// What came of the last full run.
+    pub last_outcome: Option<String>,
+    pub last_revision: Option<String>,
+    /// Seconds until the next run; absent when none is due.
+    pub next_run_seconds: Option<f64>,
+    /// Runs of each loop so far.
+    pub runs: BTreeMap<&'static str, u64>,
+    /// The loops that work at this moment.
+    pub working: Vec<&'static str>,
+}
+
+#[derive(Default)]
+struct State {
+    dump: StateDump,
+    next_run: Option<Instant>,
+}
+
+/// Counts and remembers what an operator does.
+pub struct Telemetry {
+    registry: Mutex<Registry>,
+    state: Mutex<State>,
+    instance_info: Family<Labels, Gauge>,
+    resource_info: Family<Labels, Gauge>,
+    resource_set_info: Family<Labels, Gauge>,
+    input_provider_info: Family<Labels, Gauge>,
+    drift: Family<Labels, Counter>,
+    requests: Family<Labels, Counter>,
+    leader: Family<Labels, Gauge>,
+    runs: Family<Labels, Counter>,
+    errors: Family<Labels, Counter>,
+    terminal_errors: Family<Labels, Counter>,
+    panics: Family<Labels, Counter>,
+    active: Family<Labels, Gauge>,
+    time: Family<Labels, Histogram>,
+    adds: Family<Labels, Counter>,
+    depth: Family<Labels, Gauge>,
+    retries: Family<Labels, Counter>,
+    work_time: Family<Labels, Histogram>,
+}
+
+/// From 5 ms to about a quarter of an hour.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.005, 2.0, 18))
+}
+
+impl Telemetry {
+    /// `version` is that of the operator, `platform` where it runs: `linux/amd64`.
+    pub fn new(version: &str, platform: &str) -> Self {
+        let telemetry = Telemetry {
+            registry: Mutex::default(),
+            state: Mutex::default(),
+            instance_info: Family::default(),
+            resource_info: Family::default(),
+            resource_set_info: Family::default(),
+            input_provider_info: Family::default(),
+            drift: Family::default(),
+            requests: Family::default(),
+            leader: Family::default(),
+            runs: Family::default(),
+            errors: Family::default(),
+            terminal_errors: Family::default(),
+            panics: Family::default(),
+            active: Family::default(),
+            time: Family::new_with_constructor(seconds),
+            adds: Family::default(),
+            depth: Family::default(),
+            retries: Family::default(),
+            work_time: Family::new_with_constructor(seconds),
+        };
+        telemetry.register(version, platform);
+        telemetry
+    }
+
+    fn register(&self, version: &str, platform: &str) {
+        let operator_info: Family<Labels, Gauge> = Family::default();
+        let labels = vec![
+            ("api_version", well_known::API_VERSION.to_owned()),
+            ("platform", platform.to_owned()),
+            ("version", version.to_owned()),
+        ];
+        operator_info.get_or_create(&labels).set(1);
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gauge = |name: &str, help: &str, family: &Family<Labels, Gauge>| {
+            registry.register(name, help, family.clone());
+        };
+        gauge("flux_instance_info", "The current status of a Flux instance", &self.instance_info);
+        gauge("flux_operator_info", "The version information of Flux Operator", &operator_info);
+        gauge("flux_resource_info", "The current status of a Flux resource reconciliation", &self.resource_info);
+        gauge("flux_resourceset_info", "The current status of a ResourceSet", &self.resource_set_info);
+        gauge(
+            "flux_resourcesetinputprovider_info",
+            "The current status of a ResourceSetInputProvider",
+            &self.input_provider_info,
+        );
+        gauge("leader_election_master_status", "Whether this process holds the lease", &self.leader);
+        gauge("controller_runtime_active_workers", "Reconciliations that go on", &self.active);
+        gauge("workqueue_depth", "Runs that are due and have not begun", &self.depth);
+        // The encoder adds `_total` to the name of a counter.
+        let mut counter = |name: &str, help: &str, family: &Family<Labels, Counter>| {
+            registry.register(name, help, family.clone());
+        };
+        counter("flux_operator_drift", "Foreign changes to installed objects", &self.drift);
+        counter("rest_client_requests", "Requests to the API server", &self.requests);
+        counter("controller_runtime_reconcile", "Reconciliations", &self.runs);
+        counter("controller_runtime_reconcile_errors", "Reconciliations that failed", &self.errors);
+        counter(
+            "controller_runtime_terminal_reconcile_errors",
+            "Reconciliations that are not tried again",
+            &self.terminal_errors,
+        );
+        counter("controller_runtime_reconcile_panics", "Reconciliations that panicked", &self.panics);
+        counter("workqueue_adds", "Runs that were asked for", &self.adds);
+        counter("workqueue_retries", "Runs because of a failure", &self.retries);
+        let mut histogram = |name: &str, help: &str, family: &Family<Labels, Histogram>| {
+            registry.register(name, help, family.clone());
+        };
+        histogram("controller_runtime_reconcile_time_seconds", "Time a reconciliation took", &self.time);
+        histogram("workqueue_work_duration_seconds", "Time a run took", &self.work_time);
+        registry.register_collector(Box::new(Process));
+        // A counter that is not there yet looks like a target that is not scraped.
+        for controller in Controller::ALL {
+            for result in ["success", "error", "requeue_after", "requeue"] {
+                self.runs.get_or_create(&result_label(controller, result)).inc_by(0);
+            }
+            for family in [&self.errors, &self.terminal_errors, &self.panics] {
+                family.get_or_create(&controller.label()).inc_by(0);
+            }
+            for family in [&self.adds, &self.retries] {
+                family.get_or_create(&controller.queue()).inc_by(0);
+            }
+            self.active.get_or_create(&controller.label()).set(0);
+            self.depth.get_or_create(&controller.queue()).set(0);
+        }
+        self.leader.get_or_create(&leader_label()).set(0);
+    }
+
+    /// The metrics as Prometheus reads them.
+    pub fn metrics(&self) -> String {
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        // A text in memory takes everything.
+        let _infallible = text::encode(&mut text, &registry);
+        text
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What goes on at this moment.
+    pub fn dump(&self) -> StateDump {
+        let state = self.state();
+        let next = state.next_run.map(|due| due.saturating_duration_since(Instant::now()).as_secs_f64());
+        StateDump { next_run_seconds: next, ..state.dump.clone() }
+    }
+
+    /// Counts every request to the API server.
+    pub fn request_observer(self: &std::sync::Arc<Self>, host: &str) -> RequestObserver {
+        let (telemetry, host) = (self.clone(), host.to_owned());
+        std::sync::Arc::new(move |method: &str, code: &str| {
+            let labels = vec![("code", code.to_owned()), ("host", host.clone()), ("method", method.to_owned())];
+            telemetry.requests.get_or_create(&labels).inc();
+        })
+    }
+
+    pub(super) fn leads(&self, is_leader: bool) {
+        self.leader.get_or_create(&leader_label()).set(i64::from(is_leader));
+        self.state().dump.is_leader = is_leader;
+        if !is_leader {
+            // Who does not lead knows nothing of the instance any more.
+            self.instance(None);
+        }
+    }
+
+    pub(super) fn asked(&self, controller: Controller) {
+        self.adds.get_or_create(&controller.queue()).inc();
+        self.depth.get_or_create(&controller.queue()).set(1);
+    }
+
+    pub(super) fn began(&self, controller: Controller) {
+        self.depth.get_or_create(&controller.queue()).set(0);
+        self.active.get_or_create(&controller.label()).set(1);
+        let name = controller.name();
+        let mut state = self.state();
+        *state.dump.runs.entry(name).or_default() += 1;
+        state.dump.working.retain(|one| *one != name);
+        state.dump.working.push(name);
+    }
+
+    pub(super) fn ended(&self, controller: Controller, ended: Ended, took: Duration) {
+        self.active.get_or_create(&controller.label()).set(0);
+        self.time.get_or_create(&controller.label()).observe(took.as_secs_f64());
+        self.work_time.get_or_create(&controller.queue()).observe(took.as_secs_f64());
+        let result = match ended {
+            Ended::Done(None) => "success",
+            Ended::Done(Some(_)) => "requeue_after",
+            Ended::Superseded => "requeue",
+            Ended::Failed | Ended::Terminal => "error",
+        };
+        self.runs.get_or_create(&result_label(controller, result)).inc();
+        if result == "error" {
+            self.errors.get_or_create(&controller.label()).inc();
+        }
+        if ended == Ended::Failed {
+            self.retries.get_or_create(&controller.queue()).inc();
+        }
+        if ended == Ended::Terminal {
+            self.terminal_errors.get_or_create(&controller.label()).inc();
+        }
+        self.state().dump.working.retain(|one| *one != controller.name());
+    }
+
+    pub(super) fn panicked(&self, controller: Controller) {
+        self.panics.get_or_create(&controller.label()).inc();
+    }
+
+    pub(super) fn ran(&self, outcome: &Outcome) {
+        let mut state = self.state();
+        state.dump.last_outcome = Some(format!("{}: {}", outcome.reason, outcome.message));
+        state.dump.last_revision.clone_from(&outcome.revision);
+    }
+
+    pub(super) fn next_run(&self, due: Option<Instant>) {
+        self.state().next_run = due;
+    }
+
+    pub(super) fn drift(&self, kind: &str, manager: &str) {
+        self.drift.get_or_create(&vec![("kind", kind.to_owned()), ("manager", manager.to_owned())]).inc();
+    }
+
+    /// Shows the instance as it is; `None`: there is none.
+    pub(super) fn instance(&self, instance: Option<&FluxInstance>) {
+        self.instance_info.clear();
+        self.state().dump.instance =
+            instance.map(|instance| crate::reconcile::status::instance_id(instance).to_string());
+        let Some(instance) = instance else { return };
+        let status = instance.status.as_ref();
+        let ready = status.and_then(|s| s.conditions.iter().find(|one| one.type_ == condition::READY));
+        let labels = vec![
+            ("uid", instance.metadata.uid.clone().unwrap_or_default()),
+            ("kind", "FluxInstance".to_owned()),
+            ("name", instance.metadata.name.clone().unwrap_or_default()),
+            ("exported_namespace", instance.namespace_or_default().to_owned()),
+            ("ready", ready.map_or_else(|| "Unknown".to_owned(), |ready| ready.status.clone())),
+            ("reason", ready.map(|ready| ready.reason.clone()).unwrap_or_default()),
+            ("suspended", truth(instance.is_suspended())),
+            ("registry", instance.spec.distribution.registry.clone()),
+            ("revision", status.and_then(|s| s.last_applied_revision.clone()).unwrap_or_default()),
+        ];
+        self.instance_info.get_or_create(&labels).set(1);
+    }
+
+    /// Shows the resources of all kinds as they are now.
+    pub(super) fn resources(&self, resources: Vec<ResourceInfo>) {
+        for family in [&self.resource_info, &self.resource_set_info, &self.input_provider_info] {
+            family.clear();
+        }
+        for resource in resources {
+            let family = match resource.kind {
+                "ResourceSet" => &self.resource_set_info,
+                "ResourceSetInputProvider" => &self.input_provider_info,
+                _ => &self.resource_info,
+            };
+            family.get_or_create(&resource.labels).set(1);
+        }
+    }
+}
+
+/// One Flux resource as its metric shows it.
+pub(super) struct ResourceInfo {
+    kind: &'static str,
+    labels: Labels,
+}
+
+impl ResourceInfo {
+    /// `None` for kinds that have a metric of their own, or none.
+    pub(super) fn of(kind: &'static FluxKind, object: &FluxObject) -> Option<Self> {
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let is_suspended = object.is_suspended(kind);
+        let row = ResourceRow::new(kind, object.clone());
+        // A suspended resource keeps the readiness it had.
+        let ready = object.condition(condition::READY).map_or_else(
+            || if kind.has_status { "Unknown".to_owned() } else { "True".to_owned() },
+            |ready| ready.status.clone(),
+        );
+        let mut labels = vec![
+            ("uid", object.metadata.uid.clone()),
+            ("kind", kind.kind.to_owned()),
+            ("name", row.name),
+            ("exported_namespace", row.namespace),
+            ("ready", ready),
+            ("reason", row.reason),
+            ("suspended", truth(is_suspended)),
+        ];
+        match kind.kind {
+            "FluxInstance" | "FluxReport" => return None,
+            "ResourceSet" => labels.push(("revision", text(object.revision().as_deref()))),
+            "ResourceSetInputProvider" => labels.push(("url", text(object.spec.url.as_deref()))),
+            _ => labels.extend([
+                ("revision", text(object.revision().as_deref())),
+                ("url", text(object.spec.url.as_deref())),
+                ("ref", text(object.checkout())),
+                ("source_name", text(object.source_name())),
+                ("path", text(object.spec.path.as_deref())),
+            ]),
+        }
+        Some(ResourceInfo { kind: kind.kind, labels })
+    }
+}
+
+fn truth(value: bool) -> String {
+    if value { "True" } else { "False" }.to_owned()
+}
+
+fn leader_label() -> Labels {
+    vec![("name", well_known::OPERATOR_NAME.to_owned())]
+}
+
+fn result_label(controller: Controller, result: &str) -> Labels {
+    vec![("controller", controller.name().to_owned()), ("result", result.to_owned())]
+}
+
+/// What the kernel counts of this process, by the names of Prometheus' own clients. Linux only: elsewhere there is no `/proc`.
+#[derive(Debug)]
+struct Process;
+
+/// Hundredths of a second: what Linux counts in towards programs on every architecture.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let Some(seen) = ProcessCounts::read() else { return Ok(()) };
+        let mut gauge = |name: &str, help: &str, value: f64| {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
+        gauge("process_resident_memory_bytes", "Resident memory size in bytes", seen.resident_bytes)?;
+        gauge("process_virtual_memory_bytes", "Virtual memory size in bytes", seen.virtual_bytes)?;
+        gauge("process_open_fds", "Number of open file descriptors", seen.open_files)?;
+        gauge("process_max_fds", "Maximum number of open file descriptors", seen.max_files)?;
+        gauge("process_start_time_seconds", "Start time since the Unix epoch in seconds", seen.started)?;
+        let cpu = ConstCounter::new(seen.cpu_seconds);
+        let help = "Total user and system CPU time spent in seconds";
+        cpu.encode(encoder.encode_descriptor("process_cpu_seconds", help, None, cpu.metric_type())?)
+    }
+}
+
+struct ProcessCounts {
+    resident_bytes: f64,
+    virtual_bytes: f64,
+    open_files: f64,
+    max_files: f64,
+    started: f64,
+    cpu_seconds: f64,
+}
+
+impl ProcessCounts {
+    /// Source: <https://man7.org/linux/man-pages/man5/proc.5.html>.
+    fn read() -> Option<Self> {
+        // Field 2 is the name in parentheses, which may hold anything; the fields after it are counted from 3.
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let fields: Vec<f64> =
+            stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
+        let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0.0);
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let kilobytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0)
+        };
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        let max_files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        Some(ProcessCounts {
+            resident_bytes: kilobytes("VmRSS") * 1024.0,
+            virtual_bytes: kilobytes("VmSize") * 1024.0,
+            open_files: std::fs::read_dir("/proc/self/fd").map_or(0.0, |entries| entries.count() as f64),
+            max_files: max_files.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0.0),
+            started: boot_time() + field(22) / TICKS_PER_SECOND,
+            cpu_seconds: (field(14) + field(15)) / TICKS_PER_SECOND,
+        })
+    }
+}
+
+/// When the machine was started, in seconds since the Unix epoch; it does not change while we run.
+fn boot_time() -> f64 {
+    static BOOT_TIME: AtomicU64 = AtomicU64::new(0);
+    let known = BOOT_TIME.load(Ordering::Relaxed);
+    if known > 0 {
+        return known as f64;
+    }
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
+    let now = || u64::try_from(Timestamp::now().as_second()).unwrap_or_default();
+    let read = line.and_then(|line| line.trim().parse().ok()).unwrap_or_else(now);
+    BOOT_TIME.store(read, Ordering::Relaxed);
+    read as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::kinds;
+
+    fn line<'a>(metrics: &'a str, start: &str) -> &'a str {
+        metrics.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {metrics}"))
+    }
+
+    #[test]
+    fn an_instance_is_shown_with_the_labels_of_the_document() {
+        let telemetry = Telemetry::new("1.2.3", "linux/amd64");
+        let instance = FluxInstance::from_object(json!({
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "flux-system", "uid": "u-1",
+                "annotations": {"fluxcd.controlplane.io/reconcile": "disabled"}},
+            "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
+            "status": {"lastAppliedRevision": "v2.9.4@sha256:0", "conditions": [{"type": "Ready", "status": "True",
+                "reason": "ReconciliationSucceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+        }));
+        telemetry.instance(Some(&instance.unwrap()));
+        let metrics = telemetry.metrics();
+        assert_eq!(
+            line(&metrics, "flux_instance_info{"),
+            "flux_instance_info{uid=\"u-1\",kind=\"FluxInstance\",name=\"flux\",exported_namespace=\"flux-system\",ready=\"True\",\
+             reason=\"ReconciliationSucceeded\",suspended=\"True\",registry=\"ghcr.io/fluxcd\",revision=\"v2.9.4@sha256:0\"} 1"
+        );
+        let operator = line(&metrics, "flux_operator_info{");
+        assert!(operator.contains("version=\"1.2.3\"") && operator.contains("platform=\"linux/amd64\""), "{operator}");
+        telemetry.instance(None);
+        assert!(!telemetry.metrics().contains("flux_instance_info{"));
+    }
+
+    #[test]
+    fn resources_have_the_labels_of_their_kind() {
+        let telemetry = Telemetry::new("1", "linux/amd64");
+        let info = |word: &str, object: serde_json::Value| {
+            ResourceInfo::of(kinds::find(word).unwrap(), &FluxObject::of(&object)).unwrap()
+        };
+        telemetry.resources(vec![
+            info(
+                "gitrepo",
+                json!({"metadata": {"name": "g", "namespace": "apps"}, "spec": {"url": "https://example.com/b", "ref": {"branch": "main"}},
+                    "status": {"artifact": {"revision": "main@sha1:abc"},
+                        "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": ""}]}}),
+            ),
+            info("provider", json!({"metadata": {"name": "p", "namespace": "apps"}})),
+            info(
+                "hr",
+                json!({"metadata": {"name": "h", "namespace": "apps"}, "spec": {"chart": {"spec": {"sourceRef": {"kind": "HelmRepository", "name": "r"}}}}}),
+            ),
+        ]);
+        let metrics = telemetry.metrics();
+        let git = line(&metrics, "flux_resource_info{uid=\"\",kind=\"GitRepository\"");
+        for label in [
+            "ready=\"False\"",
+            "revision=\"main@sha1:abc\"",
+            "url=\"https://example.com/b\"",
+            "ref=\"main\"",
+            "path=\"\"",
+        ] {
+            assert!(git.contains(label), "{label} in {git}");
+        }
+        assert!(line(&metrics, "flux_resource_info{uid=\"\",kind=\"Provider\"").contains("ready=\"True\""));
+        let release = line(&metrics, "flux_resource_info{uid=\"\",kind=\"HelmRelease\"");
+        assert!(release.contains("ready=\"Unknown\"") && release.contains("source_name=\"r\""), "{release}");
+    }
+
+    #[test]
+    fn runs_are_counted_under_the_names_that_dashboards_draw() {
+        let telemetry = Telemetry::new("1", "linux/amd64");
+        telemetry.asked(Controller::Instance);
+        telemetry.began(Controller::Instance);
+        assert_eq!(telemetry.dump().working, ["fluxinstance"]);
+        telemetry.ended(Controller::Instance, Ended::Failed, Duration::from_millis(300));
+        let metrics = telemetry.metrics();
+        for (start, value) in [
+            ("controller_runtime_reconcile_total{controller=\"fluxinstance\",result=\"error\"}", "1"),
+            ("controller_runtime_reconcile_errors_total{controller=\"fluxinstance\"}", "1"),
+            ("workqueue_adds_total{name=\"fluxinstance\"", "1"),
+            ("workqueue_retries_total{name=\"fluxinstance\"", "1"),
+            ("controller_runtime_reconcile_time_seconds_count{controller=\"fluxinstance\"}", "1"),
+            ("leader_election_master_status{name=\"flux-operator\"}", "0"),
+        ] {
+            assert_eq!(line(&metrics, start).rsplit(' ').next(), Some(value), "{start}");
+        }
+        let resident: f64 =
+            line(&metrics, "process_resident_memory_bytes ").rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(resident > 1e6, "{resident}");
+        line(&metrics, "process_cpu_seconds_total ");
+    }
+}

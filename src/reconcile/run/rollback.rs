@@ -1,0 +1,75 @@
+//! Back to what worked, when an upgrade is not healthy and the instance asks for it.
+
+use super::Run;
+use crate::api::conditions;
+use crate::api::well_known::{ROLLBACK_ANNOTATION, condition, reason};
+use crate::reconcile::draft::fetch_and_build;
+use crate::reconcile::fetch::Distributions;
+use crate::reconcile::kept_builds;
+use crate::reconcile::outcome::{Failure, Stop, explain};
+use crate::reconcile::status::{instance_id, is_forced};
+
+impl Run<'_> {
+    fn asks_for_rollback(&self) -> bool {
+        self.instance.annotation(ROLLBACK_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case("enabled"))
+    }
+
+    /// Goes back when the instance asks for it and something else was in place before; the failure otherwise.
+    pub(super) async fn roll_back_if_asked(
+        &mut self,
+        distributions: &dyn Distributions,
+        failure: Failure,
+    ) -> Result<(), Stop> {
+        let failed = self.revision.clone().unwrap_or_default();
+        let before = self.writer.status.last_applied_revision.clone().filter(|before| *before != failed);
+        if before.is_none() || !self.asks_for_rollback() {
+            return Err(failure.into());
+        }
+        // What failed is in the history, whatever comes of the way back.
+        let (why, message) = explain(&failure, &instance_id(&self.instance));
+        self.writer.failed(why, &message);
+        self.record_attempt(Some(&failure));
+        let detail = message.strip_prefix("reconciliation failed: ").unwrap_or(&message).to_owned();
+        self.restore(distributions, failed, detail).await
+    }
+
+    /// Why this revision was rolled back before and is not to be tried again: nothing has changed since, and nobody insists.
+    pub(super) fn rejection_of(&self, revision: &str) -> Option<String> {
+        let status = &self.writer.status;
+        let ready = conditions::get(&status.conditions, condition::READY)?;
+        let is_rejected = ready.reason == reason::ROLLED_BACK
+            && ready.observed_generation == self.instance.metadata.generation
+            && status.last_attempted_revision.as_deref() == Some(revision)
+            && self.asks_for_rollback()
+            && !is_forced(&self.instance);
+        let detail = ready.message.split_once("changes: ").map_or("", |(_, detail)| detail);
+        is_rejected.then(|| detail.to_owned())
+    }
+
+    /// Puts the revision in place that was ready last; that this is not what the spec asks for is how the run ends.
+    pub(super) async fn restore(
+        &mut self,
+        distributions: &dyn Distributions,
+        failed: String,
+        detail: String,
+    ) -> Result<(), Stop> {
+        let Some(restored) = self.writer.status.last_applied_revision.clone() else { return Ok(()) };
+        let mut instance = self.instance.clone();
+        instance.spec = kept_builds::find(self.cluster, &instance, &restored).await?;
+        let built = fetch_and_build(self.cluster, &instance, distributions, &self.options.plan, self.progress).await?;
+        if built.revision.to_string() != restored {
+            let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
+            let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
+            self.event(true, reason::ROLLED_BACK, text.clone(), false);
+            let message = crate::reconcile::messages::Unhealthy::new(failed, crate::k8s::kstatus::Status::Failed, text);
+            return Err(Failure::Unhealthy { timed_out: false, objects: vec![message] }.into());
+        }
+        if self.rejection_of(&failed).is_none() {
+            self.event(true, reason::ROLLED_BACK, format!("Rolling back to revision {restored}: {detail}"), false);
+        }
+        self.rejected = Some(failed.clone());
+        self.carry_out_build(built).await?;
+        self.writer.status.last_attempted_revision = Some(failed.clone());
+        Err(Failure::RolledBack { failed, restored, detail }.into())
+    }
+}
