@@ -9,6 +9,7 @@ use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
 mod resource;
+mod revision;
 
 /// Wait until an object is ready
 #[derive(Subcommand, Debug)]
@@ -16,12 +17,14 @@ mod resource;
 pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
+    Revision(revision::Args),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
         Command::Resource(args) => resource::run(args, shell),
+        Command::Revision(args) => revision::run(args, shell),
     }
 }
 

@@ -2386,6 +2386,43 @@ module completions {
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
+  def "nu-complete flux-operator wait revision progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator wait revision color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Wait until a revision is fetched, applied and healthy everywhere
+  export extern "flux-operator wait revision" [
+    --all-namespaces(-A)      # Everywhere instead of in one namespace
+    --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator wait revision color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    revision: string          # Commit or its beginning, tag, digest, or a revision as a status shows it
+    ...resources: string      # KIND/NAME of sources, Kustomizations and HelmReleases; all without
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator wait help" [
   ]
@@ -2396,6 +2433,10 @@ module completions {
 
   # Wait until Flux resources are ready
   export extern "flux-operator wait help resource" [
+  ]
+
+  # Wait until a revision is fetched, applied and healthy everywhere
+  export extern "flux-operator wait help revision" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4227,6 +4268,10 @@ module completions {
 
   # Wait until Flux resources are ready
   export extern "flux-operator help wait resource" [
+  ]
+
+  # Wait until a revision is fetched, applied and healthy everywhere
+  export extern "flux-operator help wait revision" [
   ]
 
   # Delete objects

@@ -19,6 +19,7 @@ pub(crate) mod operator;
 pub mod read;
 pub mod report;
 pub mod resources;
+pub mod revision;
 pub mod status;
 pub mod trace;
 pub mod tree;

@@ -5,11 +5,13 @@ mod cluster_objects;
 mod deleting;
 mod in_process;
 mod requests;
+mod revisions;
 mod terminal;
 mod waiting;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [requests::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()].concat()
+    [requests::tests(), revisions::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()]
+        .concat()
 }

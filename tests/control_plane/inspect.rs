@@ -4,7 +4,7 @@ mod causes;
 mod logs;
 mod reads;
 mod why;
-mod world;
+pub mod world;
 
 use crate::support::ClusterTest;
 
