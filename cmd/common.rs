@@ -5,6 +5,7 @@ pub mod args;
 pub mod complete;
 pub mod connect;
 mod follow;
+mod impact;
 pub mod instance_args;
 mod inventory;
 pub mod list;
@@ -22,6 +23,7 @@ pub mod watch;
 pub use follow::{
     Followed, all_or_error, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready, watch,
 };
+pub use impact::impact_text;
 pub use inventory::inventory_counts;
 pub use request::{CONCURRENT, RequestKind, Target, send};
 pub use session::{Session, instance_kind};

@@ -32,7 +32,7 @@ const VERBS: [(&str, Nouns); 14] = [
     ("apply", Nouns::Own),
     ("plan", Nouns::Own),
     ("diff", Nouns::Own),
-    ("delete", Nouns::Own),
+    ("delete", Nouns::Any("resource")),
     ("events", Nouns::Object),
     ("trace", Nouns::Object),
 ];
@@ -256,6 +256,7 @@ mod tests {
         ("why ks/app", "why ks/app"),
         ("why -A", "why -A"),
         ("delete fluxinstance/flux --yes", "delete instance flux --yes"),
+        ("delete ks app --yes", "delete resource Kustomization/app --yes"),
         ("events ks app -n apps", "events Kustomization/app -n apps"),
         ("events kustomization/podinfo --types Warning", "events Kustomization/podinfo --types Warning"),
         // flux's own words.

@@ -8,12 +8,14 @@ use clap::{ArgMatches, FromArgMatches};
 mod apply;
 mod artifact;
 mod build;
+mod bundle;
 mod check;
 mod cli;
 mod common;
 mod completion;
 mod controller;
 mod create;
+mod debug;
 mod delete;
 mod distribution;
 mod events;
@@ -22,6 +24,7 @@ mod export;
 mod generate;
 mod get;
 mod grammar;
+mod impact;
 mod install;
 mod kubectl_plugin;
 mod logs;
@@ -103,7 +106,10 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Tree(command) => tree::run(&command, shell),
         Command::Trace(args) => trace::run(&args, shell),
         Command::Events(args) => events::run(&args, shell),
+        Command::Debug(args) => debug::run(&args, shell),
+        Command::Impact(args) => impact::run(&args, shell),
         Command::Logs(args) => logs::run(&args, shell),
+        Command::Bundle(args) => bundle::run(&args, shell),
         Command::Why(args) => why::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),

@@ -584,6 +584,73 @@ module completions {
     resource?: string         # KIND or KIND/NAME; all Flux kinds without
   ]
 
+  def "nu-complete flux-operator debug color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what a HelmRelease or Kustomization really works with
+  export extern "flux-operator debug" [
+    --values                  # The values of a HelmRelease, merged as Helm gets them
+    --vars                    # The variables of a Kustomization's substitution
+    --status                  # The conditions
+    --history                 # What was released or applied before
+    --reveal                  # Show the values that come from Secrets
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator debug color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # HelmRelease or Kustomization, as KIND/NAME or KIND NAME
+  ]
+
+  def "nu-complete flux-operator impact color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what deleting an object would take along
+  export extern "flux-operator impact" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator impact color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, or KIND NAME
+  ]
+
   def "nu-complete flux-operator logs level" [] {
     [ "error" "info" "debug" "trace" ]
   }
@@ -626,6 +693,43 @@ module completions {
     --color: string@"nu-complete flux-operator logs color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resource: string       # KIND/NAME, or KIND NAME, of a Flux object; all lines without
+  ]
+
+  def "nu-complete flux-operator bundle progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator bundle color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write all that explains the installation to one archive, without secrets
+  export extern "flux-operator bundle" [
+    --output(-o): path        # File to write, or - for stdout [default: flux-bundle-TIME.tar.gz]
+    --redact: path            # Make it of a dump: a folder, a file, or - for stdin
+    --max-size: string        # Megabytes of text at most, before compression
+    --log-lines: string       # Last lines of each log
+    --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator bundle color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
   ]
 
   def "nu-complete flux-operator stats ready_status" [] {
@@ -2518,12 +2622,65 @@ module completions {
     name?: string             # Name of the instance
   ]
 
+  def "nu-complete flux-operator delete resource wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator delete resource dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator delete resource progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator delete resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Delete Flux objects, after showing what goes with them
+  export extern "flux-operator delete resource" [
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator delete resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator delete help" [
   ]
 
   # Delete a FluxInstance
   export extern "flux-operator delete help instance" [
+  ]
+
+  # Delete Flux objects, after showing what goes with them
+  export extern "flux-operator delete help resource" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4114,8 +4271,20 @@ module completions {
   export extern "flux-operator help events" [
   ]
 
+  # Show what a HelmRelease or Kustomization really works with
+  export extern "flux-operator help debug" [
+  ]
+
+  # Show what deleting an object would take along
+  export extern "flux-operator help impact" [
+  ]
+
   # Show the logs of Flux's controllers as one, in the order of time
   export extern "flux-operator help logs" [
+  ]
+
+  # Write all that explains the installation to one archive, without secrets
+  export extern "flux-operator help bundle" [
   ]
 
   # Count Flux objects by kind: running, failing, suspended, storage
@@ -4280,6 +4449,10 @@ module completions {
 
   # Delete a FluxInstance
   export extern "flux-operator help delete instance" [
+  ]
+
+  # Delete Flux objects, after showing what goes with them
+  export extern "flux-operator help delete resource" [
   ]
 
   # Install the operator, or bring it up to date

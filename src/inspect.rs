@@ -7,9 +7,12 @@
 //! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
 //! ```
 
+pub mod bundle;
 pub mod checks;
 pub mod components;
+pub mod debug;
 pub mod events;
+pub mod impact;
 pub mod instance;
 pub mod inventory;
 pub mod listing;
@@ -17,6 +20,7 @@ pub mod logs;
 pub mod next_step;
 pub(crate) mod operator;
 pub mod read;
+pub mod redact;
 pub mod report;
 pub mod resources;
 pub mod revision;

@@ -19,8 +19,21 @@ pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
 /// Words after which a kind stands alone, and then names of it.
-const TAKES_KINDS: [&str; 9] =
-    ["resources", "resource", "all", "get", "reconcile", "suspend", "resume", "wait", "export"];
+const TAKES_KINDS: [&str; 13] = [
+    "resources",
+    "resource",
+    "all",
+    "get",
+    "reconcile",
+    "suspend",
+    "resume",
+    "wait",
+    "export",
+    "delete",
+    "why",
+    "logs",
+    "impact",
+];
 /// The flags of the line being completed that say which cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
 

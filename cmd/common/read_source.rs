@@ -33,8 +33,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct FromArgs {
     /// Read a dump instead of a cluster: a folder, a file, or - for stdin
     ///
-    /// Folders of `kubectl cluster-info dump` and lists of `kubectl get -o
-    /// yaml|json` are understood.
+    /// Archives of `bundle`, folders of `kubectl cluster-info dump` and lists of
+    /// `kubectl get -o yaml|json` are understood.
     #[arg(long, value_name = "DIR|FILE|-", help_heading = SOURCE)]
     pub from: Option<PathBuf>,
 }
@@ -225,6 +225,22 @@ pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T
 }
 
 fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
+    read_dump_with(path, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input"))
+}
+
+/// A dump with the values of its Secrets, to be taken out.
+///
+/// # Errors
+/// Failed, when it cannot be read; usage, when stdin is a terminal.
+pub fn read_whole_dump(path: &Path) -> Result<Snapshot, CliError> {
+    read_dump_with(path, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
+}
+
+fn read_dump_with(
+    path: &Path,
+    read: impl Fn(&Path) -> Result<Snapshot, DumpError>,
+    read_stdin: impl Fn(std::io::StdinLock<'static>) -> Result<Snapshot, DumpError>,
+) -> Result<Snapshot, CliError> {
     let failed = |e: &DumpError| {
         CliError::failed(format!("cannot read the dump {}", path.display()))
             .caused_by(e)
@@ -236,9 +252,9 @@ fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
         }
-        return from_dump::read_stream(stdin.lock(), "standard input").map_err(|e| failed(&e));
+        return read_stdin(stdin.lock()).map_err(|e| failed(&e));
     }
-    from_dump::read(path).map_err(|e| failed(&e))
+    read(path).map_err(|e| failed(&e))
 }
 
 /// The object that one word (`KIND/NAME`) or two (`KIND NAME`) name.

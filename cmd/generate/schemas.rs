@@ -3,6 +3,7 @@
 use flux_operator::format::json;
 use flux_operator::inspect::checks::CheckReport;
 use flux_operator::inspect::components::ComponentRow;
+use flux_operator::inspect::impact::Impact;
 use flux_operator::inspect::instance::HistoryRow;
 use flux_operator::inspect::inventory::InventoryRow;
 use flux_operator::inspect::report::StatsRow;
@@ -45,6 +46,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("why", schema::<Why<String>>()),
         ("why-all", schema::<Overview<String>>()),
         ("status", schema::<StatusView<String>>()),
+        ("impact", schema::<Impact>()),
         ("migrate", schema::<FileMigration>()),
     ];
     // The others are what is written; this is what is read.

@@ -195,7 +195,7 @@ pub fn sources(snapshot: &Snapshot, controllers: &[String]) -> Vec<LogSource> {
     sources
 }
 
-fn containers(controller: &str, pod: &Value) -> Vec<LogSource> {
+pub(super) fn containers(controller: &str, pod: &Value) -> Vec<LogSource> {
     let statuses = fields::items(pod, "/status/containerStatuses");
     let is_restarted = |name: &str| {
         let status = statuses.iter().find(|status| fields::text(status, "/name") == name);

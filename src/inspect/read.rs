@@ -1,5 +1,6 @@
 //! All reading of the views: from a cluster and from a dump, into a [`snapshot`].
 
+pub mod bundle;
 pub mod from_cluster;
 pub mod from_dump;
 pub mod logs;

@@ -3,6 +3,7 @@
 
 mod cluster_objects;
 mod deleting;
+mod impact;
 mod in_process;
 mod requests;
 mod revisions;
@@ -12,6 +13,14 @@ mod waiting;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [requests::tests(), revisions::tests(), waiting::tests(), deleting::tests(), terminal::tests(), in_process::tests()]
-        .concat()
+    [
+        requests::tests(),
+        revisions::tests(),
+        impact::tests(),
+        waiting::tests(),
+        deleting::tests(),
+        terminal::tests(),
+        in_process::tests(),
+    ]
+    .concat()
 }

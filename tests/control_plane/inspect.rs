@@ -1,5 +1,6 @@
 //! The read side against a real control plane: what is shown, what is asked of the API server, and why things are not ready.
 
+mod bundles;
 mod causes;
 mod logs;
 mod reads;
@@ -9,7 +10,7 @@ pub mod world;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), causes::tests(), logs::tests(), reads::tests()]
+    [why::tests(), causes::tests(), bundles::tests(), logs::tests(), reads::tests()]
         .concat()
         .into_iter()
         .map(ClusterTest::that_installs)

@@ -129,7 +129,7 @@ async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
     answer.map_err(|error| missing.filter(|_| error.is_api_missing()).unwrap_or(error))
 }
 
-async fn list(
+pub(super) async fn list(
     cluster: &Cluster,
     resource: &ResourceType,
     namespace: Option<&str>,

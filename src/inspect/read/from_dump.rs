@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::snapshot;
 use super::snapshot::{OutdatedManifest, Snapshot};
 use crate::api::kinds;
+use crate::format::tarball::{self, Limits};
 use crate::format::yaml;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
@@ -41,25 +42,48 @@ pub enum DumpError {
         #[source]
         source: serde_json::Error,
     },
+    #[error("cannot unpack {origin}")]
+    Archive {
+        origin: String,
+        #[source]
+        source: tarball::TarballError,
+    },
     #[error("no Kubernetes object in {0}")]
     Empty(String),
 }
 
-/// Reads one file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder. Symbolic links are not followed.
+/// What an archive may unpack to. Logs and objects that are alike are packed as tightly as gzip can.
+const ARCHIVE: Limits = Limits {
+    compressed_bytes: MAX_BYTES / 2,
+    unpacked_bytes: MAX_BYTES,
+    entries: 100_000,
+    file_bytes: MAX_BYTES / 2,
+    ratio: 1_100,
+};
+
+/// Reads one file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder or in a gzip-compressed tar archive.
+/// Symbolic links are not followed.
 ///
 /// # Errors
 /// When a file cannot be read or understood, when nothing in it is a Kubernetes object or list, or when there is more than
 /// 1 GiB of it.
 pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
-    read_within(path, MAX_BYTES)
+    read_within(Snapshot::of_dump([]), path, MAX_BYTES)
 }
 
-fn read_within(path: &Path, limit: u64) -> Result<Snapshot, DumpError> {
+/// Like [`read`], with the values of Secrets, for whoever takes them out.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_whole(path: &Path) -> Result<Snapshot, DumpError> {
+    read_within(Snapshot::of_whole_dump(), path, MAX_BYTES)
+}
+
+fn read_within(mut snapshot: Snapshot, path: &Path, limit: u64) -> Result<Snapshot, DumpError> {
     let read_error = |path: &Path| {
         let path = path.to_owned();
         move |source| DumpError::Read { path, source }
     };
-    let mut snapshot = Snapshot::of_dump([]);
     let mut found = false;
     let mut waiting = vec![path.to_owned()];
     let mut left = limit;
@@ -83,9 +107,24 @@ fn read_within(path: &Path, limit: u64) -> Result<Snapshot, DumpError> {
         let bytes = read_at_most(file, left).map_err(read_error(&path))?;
         let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.clone(), limit))?;
         left = left.saturating_sub(bytes.len() as u64);
-        found |= add_text(&mut snapshot, &String::from_utf8_lossy(&bytes), &origin)?;
+        found |= add_bytes(&mut snapshot, &bytes, &origin)?;
     }
     if found { Ok(snapshot) } else { Err(DumpError::Empty(path.display().to_string())) }
+}
+
+/// Adds the objects and logs of one file, or of every file of an archive.
+fn add_bytes(snapshot: &mut Snapshot, bytes: &[u8], origin: &str) -> Result<bool, DumpError> {
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    if !bytes.starts_with(&GZIP) {
+        return add_text(snapshot, &String::from_utf8_lossy(bytes), origin);
+    }
+    let unpacked = tarball::read_tarball(bytes, &ARCHIVE);
+    let files = unpacked.map_err(|source| DumpError::Archive { origin: origin.to_owned(), source })?;
+    let mut found = false;
+    for (path, file) in files.iter().filter(|(path, _)| is_dump_file(Path::new(path))) {
+        found |= add_text(snapshot, &String::from_utf8_lossy(&file.bytes), &format!("{origin}:{path}"))?;
+    }
+    Ok(found)
 }
 
 /// Whether there can be a dump in it: a file, or a pipe as `--from <(…)` makes one; a device never ends.
@@ -112,7 +151,22 @@ pub fn read_stream(reader: impl Read, origin: &str) -> Result<Snapshot, DumpErro
     let failed = |source| DumpError::Read { path: origin.into(), source };
     let bytes = read_at_most(reader, MAX_BYTES).map_err(failed)?;
     let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
-    read_text(&String::from_utf8_lossy(&bytes), origin)
+    added(Snapshot::of_dump([]), &bytes, origin)
+}
+
+/// Like [`read_stream`], with the values of Secrets.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_whole_stream(reader: impl Read, origin: &str) -> Result<Snapshot, DumpError> {
+    let failed = |source| DumpError::Read { path: origin.into(), source };
+    let bytes = read_at_most(reader, MAX_BYTES).map_err(failed)?;
+    let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
+    added(Snapshot::of_whole_dump(), &bytes, origin)
+}
+
+fn added(mut snapshot: Snapshot, bytes: &[u8], origin: &str) -> Result<Snapshot, DumpError> {
+    if add_bytes(&mut snapshot, bytes, origin)? { Ok(snapshot) } else { Err(DumpError::Empty(origin.into())) }
 }
 
 /// Reads one text; `origin` names it in errors.
@@ -145,7 +199,9 @@ fn add_text(snapshot: &mut Snapshot, text: &str, origin: &str) -> Result<bool, D
         let (lines, tail) = body.split_at(end);
         if let Some((container, namespace, pod)) = log_header(header) {
             let lines = lines.lines().map(str::to_owned).collect();
-            snapshot.insert_log(namespace, pod, container, false, lines);
+            // Bundles hold the run before the last restart, too.
+            let (pod, previous) = pod.strip_suffix(" (previous)").map_or((pod, false), |pod| (pod, true));
+            snapshot.insert_log(namespace, pod, container, previous, lines);
             found = true;
         }
         rest = tail.split_once('\n').map_or("", |(_, rest)| rest);
@@ -257,7 +313,9 @@ fn add_document(snapshot: &mut Snapshot, mut document: Value) -> bool {
             true
         }
         _ if !kind.is_empty() && !fields::name(&document).is_empty() => {
-            snapshot::trim(&mut document);
+            if !snapshot.is_whole() {
+                snapshot::trim(&mut document);
+            }
             snapshot.insert(document);
             true
         }
@@ -331,6 +389,20 @@ mod tests {
     }
 
     #[test]
+    fn an_archive_is_read_as_the_folder_it_was_made_of() {
+        let pod = r#"{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p","namespace":"a"}}]}"#;
+        let log = "==== START logs for container manager of pod a/p (previous) ====\nend\n==== END logs for container manager of pod a/p (previous) ====\n";
+        let files = [("objects/pods.json", pod), ("logs/a/p/logs.txt", log), ("README.md", "{")];
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec().into())).collect();
+        let bytes = tarball::write_tarball(&files).unwrap();
+        let snapshot = read_stream(bytes.as_slice(), "stdin").unwrap();
+        assert!(snapshot.get(&POD, Some("a"), "p").is_some());
+        assert_eq!(snapshot.log("a", "p", "manager", true).unwrap(), ["end"]);
+        let half = bytes.get(..bytes.len() / 2).unwrap();
+        assert!(matches!(read_stream(half, "stdin"), Err(DumpError::Archive { .. })));
+    }
+
+    #[test]
     fn what_never_ends_and_what_is_too_much_is_an_error() {
         assert!(matches!(read(Path::new("/dev/zero")), Err(DumpError::NoFile(_))));
         let folder = tempfile::tempdir().unwrap();
@@ -339,10 +411,11 @@ mod tests {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let limit = text.len() as u64;
-        assert!(read_within(&folder.path().join("a.json"), limit).is_ok());
-        assert!(matches!(read_within(&folder.path().join("a.json"), limit - 1), Err(DumpError::TooLarge(..))));
-        assert!(matches!(read_within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all files together");
-        assert!(read_within(folder.path(), 2 * limit).is_ok());
+        let within = |path: &Path, limit: u64| read_within(Snapshot::of_dump([]), path, limit);
+        assert!(within(&folder.path().join("a.json"), limit).is_ok());
+        assert!(matches!(within(&folder.path().join("a.json"), limit - 1), Err(DumpError::TooLarge(..))));
+        assert!(matches!(within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all files together");
+        assert!(within(folder.path(), 2 * limit).is_ok());
         assert_eq!(read_at_most(std::io::repeat(b' '), 10).unwrap(), None);
     }
 }

@@ -95,6 +95,8 @@ pub struct Snapshot {
     /// Kinds a complete snapshot is known to list whole: at least one object, or an empty list, was in it.
     listed: BTreeSet<(String, String)>,
     outdated: Vec<OutdatedManifest>,
+    /// Objects are kept with all that is in them.
+    is_whole: bool,
     done: BTreeMap<Need, Outcome>,
     missing: RefCell<BTreeSet<Need>>,
 }
@@ -120,6 +122,15 @@ impl Snapshot {
             snapshot.insert(object);
         }
         snapshot
+    }
+
+    /// The same for objects that are kept whole, the values of Secrets among it.
+    pub(super) fn of_whole_dump() -> Self {
+        Snapshot { complete: true, is_whole: true, ..Snapshot::default() }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     pub fn is_dump(&self) -> bool {
@@ -352,6 +363,11 @@ impl Snapshot {
             });
         }
         found.map(Vec::as_slice)
+    }
+
+    /// Every log there is: namespace, pod, container and whether it is of the run before the last restart.
+    pub(super) fn logs(&self) -> impl Iterator<Item = (&(String, String, String, bool), &Vec<String>)> {
+        self.logs.iter()
     }
 
     /// What `GET /version` says (`gitVersion`, `platform`, …).

@@ -1,0 +1,320 @@
+//! `bundle`: everything that explains an installation in one archive, without its secrets. Pure.
+//!
+//! ```text
+//! bundle.json                  what was made when, what was masked, what could not be read
+//! version.json                 of the API server
+//! objects/KIND.GROUP.VERSION.json    a list for each kind that was read, an empty one included
+//! logs/NAMESPACE/POD/logs.txt  as `kubectl cluster-info dump` writes them
+//! views/*.json                 what the reads say of it
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::inventory;
+use super::read::snapshot::Snapshot;
+use super::redact::{Masked, Redactor};
+use crate::api::kinds;
+use crate::format::tarball::Files;
+use crate::k8s::{ObjectId, ResourceType, fields};
+
+/// Something that is not in a bundle, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unread {
+    pub what: String,
+    pub why: String,
+}
+
+/// The log of one run of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerLog {
+    pub namespace: String,
+    pub pod: String,
+    pub container: String,
+    /// Of the run before the last restart.
+    pub previous: bool,
+    pub lines: Vec<String>,
+}
+
+/// What was read for a bundle, with its secrets.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    pub objects: Vec<Value>,
+    /// Kinds that were listed whole.
+    pub listed: Vec<ResourceType>,
+    pub logs: Vec<ContainerLog>,
+    pub version: Option<Value>,
+    pub unread: Vec<Unread>,
+}
+
+/// A bundle that can be given away.
+#[derive(Debug)]
+pub struct Bundle {
+    /// As a dump: what the reads are answered from.
+    pub snapshot: Snapshot,
+    pub masked: Vec<Masked>,
+    pub unread: Vec<Unread>,
+    listed: BTreeSet<(String, String, String)>,
+    logs: Vec<ContainerLog>,
+    version: Option<Value>,
+}
+
+/// Takes the secrets out of what was gathered, and leaves out what is more than `max_bytes` of text.
+///
+/// Objects come before logs, Flux's own first.
+pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
+    let Gathered { mut objects, listed, logs, version, mut unread } = gathered;
+    let mut redactor = Redactor::new(salt);
+    let is_secret = |object: &Value| fields::kind(object) == "Secret" && fields::group(object).is_empty();
+    objects.iter().filter(|object| is_secret(object)).for_each(|secret| redactor.learn(secret));
+    if !redactor.is_complete() {
+        let why = "there are too many values to search every text for them; credentials are masked by their looks";
+        unread.push(Unread { what: "values of Secrets in texts".into(), why: why.into() });
+    }
+    let is_flux = |object: &Value| kinds::of(fields::group(object), fields::kind(object)).is_some();
+    objects.sort_by_key(|object| !is_flux(object));
+    let mut left = max_bytes;
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut snapshot = Snapshot::of_dump([]);
+    for object in objects {
+        let object = redactor.object(object);
+        let size = object.to_string().len();
+        match left.checked_sub(size) {
+            Some(rest) => {
+                left = rest;
+                snapshot.insert(object);
+            }
+            None => *left_out.entry(fields::kind(&object).to_owned()).or_default() += 1,
+        }
+    }
+    let mut kept = vec![];
+    for log in logs {
+        let what = format!("log of pod/{}/{}", log.namespace, log.pod);
+        let lines: Vec<String> = log.lines.iter().map(|line| redactor.line(&what, line)).collect();
+        let size = lines.iter().map(|line| line.len() + 1).sum();
+        match left.checked_sub(size) {
+            Some(rest) => {
+                left = rest;
+                snapshot.insert_log(&log.namespace, &log.pod, &log.container, log.previous, lines.clone());
+                kept.push(ContainerLog { lines, ..log });
+            }
+            None => *left_out.entry("log".to_owned()).or_default() += 1,
+        }
+    }
+    if let Some(version) = &version {
+        snapshot.insert_version(version.clone());
+    }
+    let over = format!("the limit of {max_bytes} bytes was reached");
+    unread.extend(
+        left_out.into_iter().map(|(what, count)| Unread { what: format!("{count} {what}"), why: over.clone() }),
+    );
+    for resource in &listed {
+        snapshot.insert_empty_list(&resource.group, &resource.kind);
+    }
+    let listed = listed.into_iter().map(|r| (r.group.to_string(), r.kind.to_string(), r.version.to_string())).collect();
+    Bundle { snapshot, masked: redactor.masked(), unread, listed, logs: kept, version }
+}
+
+impl Bundle {
+    /// How many values were masked.
+    pub fn masked_values(&self) -> usize {
+        self.masked.iter().map(|masked| masked.count).sum()
+    }
+
+    /// The files of the archive. `views` are JSON texts by name.
+    pub fn files(&self, client: &str, created: Timestamp, views: Vec<(String, String)>) -> Files {
+        let mut files = Files::new();
+        let mut add = |path: String, text: String| _ = files.insert(path, text.into_bytes().into());
+        let about = json!({"bundle": {"format": 1, "client": client, "created": created.to_string()},
+            "masked": self.masked, "unread": self.unread});
+        add("bundle.json".into(), about.to_string());
+        if let Some(version) = &self.version {
+            add("version.json".into(), json!({"serverVersion": version}).to_string());
+        }
+        let mut lists: BTreeMap<(String, String, String), Vec<&Value>> =
+            self.listed.iter().map(|kind| (kind.clone(), vec![])).collect();
+        for object in self.snapshot.all() {
+            let id = ObjectId::of(object);
+            lists.entry((id.group, id.kind, id.version)).or_default().push(object);
+        }
+        for ((group, kind, version), items) in lists {
+            let api_version = ObjectId { group: group.clone(), version: version.clone(), ..ObjectId::default() };
+            let list = json!({"kind": format!("{kind}List"), "apiVersion": api_version.api_version(), "items": items});
+            let name = if group.is_empty() { "core".to_owned() } else { group };
+            add(format!("objects/{kind}.{name}.{version}.json"), list.to_string());
+        }
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        for log in &self.logs {
+            let text = texts.entry(format!("logs/{}/{}/logs.txt", log.namespace, log.pod)).or_default();
+            let run = if log.previous { " (previous)" } else { "" };
+            let of = format!("logs for container {} of pod {}/{}{run} ====", log.container, log.namespace, log.pod);
+            text.push_str(&format!("==== START {of}\n"));
+            for line in &log.lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+            text.push_str(&format!("==== END {of}\n"));
+        }
+        texts.into_iter().for_each(|(path, text)| add(path, text));
+        views.into_iter().for_each(|(name, text)| add(format!("views/{name}.json"), text));
+        files
+    }
+}
+
+/// The namespaces that Flux works in: of its objects, of its controllers, and of what it applied.
+pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
+    let mut namespaces = BTreeSet::new();
+    for object in objects {
+        let is_flux = kinds::of(fields::group(object), fields::kind(object)).is_some();
+        let is_controller = fields::label(object, crate::api::well_known::PART_OF_LABEL) == Some("flux");
+        if is_flux || is_controller {
+            namespaces.extend(fields::namespace(object).map(str::to_owned));
+        }
+        if is_flux {
+            let applied = inventory::entries(object).into_iter().map(|id| id.namespace);
+            namespaces.extend(applied.filter(|namespace| !namespace.is_empty()));
+        }
+    }
+    namespaces
+}
+
+/// What matters of an object that is large, or of which most is nobody's business: a node, a definition.
+pub fn summary(object: Value) -> Value {
+    let kept: &[&str] = match (fields::group(&object), fields::kind(&object)) {
+        ("", "Node") => &[
+            "/metadata/name",
+            "/metadata/labels",
+            "/spec/taints",
+            "/spec/unschedulable",
+            "/status/conditions",
+            "/status/capacity",
+            "/status/allocatable",
+            "/status/nodeInfo/kubeletVersion",
+            "/status/nodeInfo/architecture",
+            "/status/nodeInfo/operatingSystem",
+        ],
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => &[
+            "/metadata/name",
+            "/metadata/labels",
+            "/metadata/creationTimestamp",
+            "/metadata/deletionTimestamp",
+            "/metadata/finalizers",
+            "/spec/group",
+            "/spec/names",
+            "/spec/scope",
+            "/spec/versions",
+            "/spec/conversion/strategy",
+            "/status/storedVersions",
+            "/status/conditions",
+        ],
+        _ => return object,
+    };
+    let mut summary = json!({"apiVersion": object["apiVersion"], "kind": object["kind"]});
+    for pointer in kept {
+        if let Some(value) = object.pointer(pointer) {
+            put(&mut summary, pointer, value.clone());
+        }
+    }
+    let versions = summary.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        version.retain(|key, _| ["name", "served", "storage", "deprecated"].contains(&key.as_str()));
+    }
+    summary
+}
+
+fn put(object: &mut Value, pointer: &str, value: Value) {
+    let mut place = object;
+    for part in pointer.trim_start_matches('/').split('/') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        let Some(map) = place.as_object_mut() else { return };
+        place = map.entry(part).or_insert(Value::Null);
+    }
+    *place = value;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::read::from_dump;
+
+    fn secret() -> Value {
+        // "canary-7d1f"
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "apps"}, "data": {"p": "Y2FuYXJ5LTdkMWY="}})
+    }
+
+    fn ks() -> Value {
+        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "k", "namespace": "fs"},
+            "status": {"inventory": {"entries": [{"id": "apps_web_apps_Deployment", "v": "v1"}, {"id": "_x__Namespace", "v": "v1"}]}}})
+    }
+
+    fn gathered() -> Gathered {
+        let log = |previous: bool| ContainerLog {
+            namespace: "fs".into(),
+            pod: "p".into(),
+            container: "manager".into(),
+            previous,
+            lines: vec![format!("previous {previous}"), "with canary-7d1f".into()],
+        };
+        Gathered {
+            objects: vec![secret(), ks()],
+            listed: vec![kinds::POD],
+            logs: vec![log(true), log(false)],
+            version: Some(json!({"gitVersion": "v1.36.3"})),
+            unread: vec![Unread { what: "nodes".into(), why: "denied".into() }],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_a_dump_and_holds_no_secret() {
+        let bundle = redact(gathered(), vec![1], 1 << 20);
+        let files = bundle.files("1.0.0", Timestamp::UNIX_EPOCH, vec![("why".into(), "{}".into())]);
+        let folder = tempfile::tempdir().unwrap();
+        for (path, file) in &files {
+            let text = String::from_utf8(file.bytes.clone()).unwrap();
+            assert!(!text.contains("canary-7d1f") && !text.contains("Y2FuYXJ5LTdkMWY="), "{path}: {text}");
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let read = from_dump::read(folder.path()).unwrap();
+        assert!(read.get(&kinds::SECRET, Some("apps"), "s").is_some());
+        assert!(read.knows(&kinds::POD), "a kind without objects was read as well");
+        assert!(!read.knows(&kinds::NODE));
+        assert_eq!(read.log("fs", "p", "manager", true).unwrap(), ["previous true", "with [masked]"]);
+        assert_eq!(read.log("fs", "p", "manager", false).unwrap()[0], "previous false");
+        assert_eq!(read.server_version().unwrap()["gitVersion"], "v1.36.3");
+        let about: Value = serde_json::from_slice(&files["bundle.json"].bytes).unwrap();
+        assert_eq!(about["unread"], json!([{"what": "nodes", "why": "denied"}]));
+        assert_eq!(about["masked"][0], json!({"what": "Secret/apps/s", "count": 1}), "{about:#}");
+    }
+
+    #[test]
+    fn what_is_too_much_is_left_out_and_said() {
+        let bundle = redact(gathered(), vec![], 400);
+        assert!(bundle.snapshot.all().any(|object| fields::kind(object) == "Kustomization"), "Flux's own come first");
+        let told: Vec<&str> = bundle.unread.iter().map(|unread| unread.what.as_str()).collect();
+        assert!(told.iter().any(|what| what.ends_with("Secret") || what.ends_with("log")), "{told:?}");
+    }
+
+    #[test]
+    fn flux_works_where_its_objects_are_and_where_it_applies() {
+        let namespaces = namespaces_of(&[secret(), ks()]);
+        assert_eq!(namespaces.into_iter().collect::<Vec<_>>(), ["apps", "fs"]);
+    }
+
+    #[test]
+    fn a_definition_is_its_versions_without_their_schemas() {
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "d"},
+            "spec": {"group": "g", "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {}}}]}});
+        let told = summary(definition);
+        assert_eq!(told["spec"]["versions"], json!([{"name": "v1", "served": true, "storage": true}]));
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"addresses": ["10.0.0.1"], "capacity": {"cpu": "1"}}});
+        assert_eq!(summary(node)["status"], json!({"capacity": {"cpu": "1"}}));
+    }
+}

@@ -1,0 +1,368 @@
+//! `debug`: the values that Helm gets for a release, the variables that substitution sees, and where each comes from. Pure.
+//!
+//! Later sources win over earlier ones, and what stands in the object itself wins over all
+//! (<https://fluxcd.io/flux/components/helm/helmreleases/#values>,
+//! <https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution>).
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::format::yaml;
+use crate::k8s::fields;
+
+/// What stands in place of a value from a Secret.
+pub const MASK: &str = "[masked]";
+
+/// A ConfigMap or Secret that values are taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSource {
+    /// `ConfigMap` or `Secret`.
+    pub kind: String,
+    pub name: String,
+    /// Values of this key only; of a substitution every key is a variable.
+    pub key: Option<String>,
+    /// Where a single value is put.
+    pub target_path: Option<String>,
+    /// It may be missing.
+    pub is_optional: bool,
+}
+
+impl ValueSource {
+    fn origin(&self) -> String {
+        match &self.key {
+            Some(key) => format!("{}/{} key {key}", self.kind, self.name),
+            None => format!("{}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// Why values cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DebugError {
+    #[error("{0} does not exist")]
+    Missing(String),
+    #[error("{0} does not exist in it")]
+    MissingKey(String),
+    #[error("{0} is no YAML map: {1}")]
+    NoMap(String, String),
+}
+
+/// One value, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// `image.tag`, or the name of a variable.
+    pub path: String,
+    /// `spec`, or the ConfigMap or Secret.
+    pub from: String,
+}
+
+/// Values as they are used, with the origin of each leaf.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resolved {
+    pub values: Value,
+    pub origins: Vec<Origin>,
+}
+
+/// What the values of a HelmRelease are taken from, in order.
+pub fn sources_of_values(release: &Value) -> Vec<ValueSource> {
+    let sources = fields::items(release, "/spec/valuesFrom").iter().map(|source| ValueSource {
+        key: Some(fields::some_text(source, "/valuesKey").unwrap_or("values.yaml").to_owned()),
+        target_path: fields::some_text(source, "/targetPath").map(str::to_owned),
+        ..source_of(source)
+    });
+    sources.collect()
+}
+
+/// What the variables of a Kustomization are taken from, in order.
+pub fn sources_of_variables(kustomization: &Value) -> Vec<ValueSource> {
+    fields::items(kustomization, "/spec/postBuild/substituteFrom").iter().map(source_of).collect()
+}
+
+fn source_of(source: &Value) -> ValueSource {
+    ValueSource {
+        kind: fields::kind(source).to_owned(),
+        name: fields::text(source, "/name").to_owned(),
+        key: None,
+        target_path: None,
+        is_optional: source.get("optional").and_then(Value::as_bool).unwrap_or(false),
+    }
+}
+
+/// The texts of a ConfigMap or Secret by key.
+fn texts(object: &Value) -> BTreeMap<String, String> {
+    let is_secret = fields::kind(object) == "Secret";
+    let data = object.get("data").and_then(Value::as_object).into_iter().flatten();
+    data.filter_map(|(key, value)| {
+        let value = value.as_str()?;
+        let text = match is_secret {
+            true => String::from_utf8_lossy(&STANDARD.decode(value).ok()?).into_owned(),
+            false => value.to_owned(),
+        };
+        Some((key.clone(), text))
+    })
+    .collect()
+}
+
+/// The values Helm gets. `found` are the objects of [`sources_of_values`]; `reveals` shows values from Secrets.
+///
+/// # Errors
+/// A source that is not optional is missing, or is no YAML map.
+pub fn values(release: &Value, found: &[(ValueSource, Option<Value>)], reveals: bool) -> Result<Resolved, DebugError> {
+    let mut merged = Value::Object(Map::new());
+    let mut origins = BTreeMap::new();
+    for (source, object) in found {
+        let Some(object) = object else {
+            if source.is_optional {
+                continue;
+            }
+            return Err(DebugError::Missing(format!("{}/{}", source.kind, source.name)));
+        };
+        let key = source.key.clone().unwrap_or_default();
+        let Some(text) = texts(object).remove(&key) else {
+            if source.is_optional {
+                continue;
+            }
+            return Err(DebugError::MissingKey(source.origin()));
+        };
+        let mut value = match &source.target_path {
+            Some(path) => at_path(path, typed(&text)),
+            None => map_of(&text, &source.origin())?,
+        };
+        note(&value, "", &source.origin(), &mut origins);
+        if source.kind == "Secret" && !reveals {
+            mask(&mut value);
+        }
+        merge(&mut merged, value);
+    }
+    if let Some(own) = release.pointer("/spec/values") {
+        note(own, "", "spec.values", &mut origins);
+        merge(&mut merged, own.clone());
+    }
+    let origins = origins.into_iter().map(|(path, from)| Origin { path, from }).collect();
+    Ok(Resolved { values: merged, origins })
+}
+
+/// The variables substitution sees. `found` are the objects of [`sources_of_variables`].
+///
+/// # Errors
+/// A source that is not optional is missing.
+pub fn variables(
+    kustomization: &Value,
+    found: &[(ValueSource, Option<Value>)],
+    reveals: bool,
+) -> Result<Resolved, DebugError> {
+    let mut variables: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for (source, object) in found {
+        let Some(object) = object else {
+            if source.is_optional {
+                continue;
+            }
+            return Err(DebugError::Missing(source.origin()));
+        };
+        let is_hidden = source.kind == "Secret" && !reveals;
+        for (key, text) in texts(object) {
+            // A line break at the end of a value is taken off before it is used.
+            let text = if is_hidden { MASK.to_owned() } else { text.trim_end_matches('\n').to_owned() };
+            variables.insert(key, (text, source.origin()));
+        }
+    }
+    let own = kustomization.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
+    for (key, value) in own.into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        variables.insert(key.clone(), (text, "spec.postBuild.substitute".to_owned()));
+    }
+    let origins = variables.iter().map(|(path, (_, from))| Origin { path: path.clone(), from: from.clone() }).collect();
+    let values = variables.into_iter().map(|(key, (text, _))| (key, Value::String(text))).collect();
+    Ok(Resolved { values: Value::Object(values), origins })
+}
+
+fn map_of(text: &str, origin: &str) -> Result<Value, DebugError> {
+    let no_map = |problem: String| DebugError::NoMap(origin.to_owned(), problem);
+    let mut documents = yaml::parse_documents(text).map_err(|e| no_map(e.to_string()))?;
+    match documents.len() {
+        0 => Ok(Value::Object(Map::new())),
+        1 => match documents.remove(0) {
+            Value::Null => Ok(Value::Object(Map::new())),
+            map @ Value::Object(_) => Ok(map),
+            _ => Err(no_map("it is a list or a single value".to_owned())),
+        },
+        count => Err(no_map(format!("it has {count} documents"))),
+    }
+}
+
+/// Later maps win key by key; anything else is replaced, and null takes a key away.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                match into.get_mut(&key) {
+                    Some(known) if known.is_object() && value.is_object() => merge(known, value),
+                    _ => _ = into.insert(key, value),
+                }
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+/// A single value as Helm's `--set` reads it.
+fn typed(text: &str) -> Value {
+    let trimmed = text.trim_end_matches('\n');
+    for quote in ['"', '\''] {
+        if let Some(inner) = trimmed.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            return Value::String(inner.to_owned());
+        }
+    }
+    match trimmed {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" => Value::Null,
+        // A leading zero makes a text of a number.
+        number if number == "0" || !number.starts_with('0') => {
+            number.parse::<i64>().map_or_else(|_| Value::String(number.to_owned()), Value::from)
+        }
+        text => Value::String(text.to_owned()),
+    }
+}
+
+/// A value at a path such as `a.b[0].c`; `\.` is a dot in a name.
+fn at_path(path: &str, value: Value) -> Value {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut letters = path.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => parts.last_mut().into_iter().for_each(|part| part.extend(letters.next())),
+            '.' | '[' => parts.push(if letter == '[' { "[".to_owned() } else { String::new() }),
+            ']' => {}
+            other => parts.last_mut().into_iter().for_each(|part| part.push(other)),
+        }
+    }
+    parts.into_iter().filter(|part| !part.is_empty()).rev().fold(value, |value, part| {
+        match part.strip_prefix('[').and_then(|index| index.parse::<usize>().ok()) {
+            // Helm fills a list with nothing before the place, as long as it is short.
+            Some(index) if index < 1000 => {
+                let mut items = vec![Value::Null; index];
+                items.push(value);
+                Value::Array(items)
+            }
+            _ => Value::Object(Map::from_iter([(part, value)])),
+        }
+    })
+}
+
+/// Notes the origin of every leaf; what is written later replaces what was below.
+fn note(value: &Value, path: &str, origin: &str, origins: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(map) if !map.is_empty() || path.is_empty() => {
+            origins.remove(path);
+            for (key, value) in map {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                note(value, &below, origin, origins);
+            }
+        }
+        _ => {
+            let below = format!("{path}.");
+            origins.retain(|known, _| !known.starts_with(&below));
+            origins.insert(path.to_owned(), origin.to_owned());
+        }
+    }
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(map) => map.values_mut().for_each(mask),
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        other => *other = Value::String(MASK.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(key: &str, text: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {key: STANDARD.encode(text)}})
+    }
+
+    fn config(key: &str, text: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {key: text}})
+    }
+
+    fn release() -> Value {
+        json!({"kind": "HelmRelease", "spec": {"values": {"replicas": 2, "db": {"host": "own"}},
+            "valuesFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s", "valuesKey": "pass", "targetPath": "db.auth[1].pass"},
+                {"kind": "Secret", "name": "gone", "optional": true}]}})
+    }
+
+    fn resolved(reveals: bool) -> Resolved {
+        let sources = sources_of_values(&release());
+        let config = config("values.yaml", "replicas: 1\ndb: {host: a, port: 5432}\nlist: [1]\n");
+        let objects = [Some(config), Some(secret("pass", "hunter2\n")), None];
+        let found: Vec<_> = sources.into_iter().zip(objects).collect();
+        values(&release(), &found, reveals).unwrap()
+    }
+
+    #[test]
+    fn later_values_win_and_secrets_are_masked_unless_they_are_asked_for() {
+        let hidden = resolved(false);
+        assert_eq!(
+            hidden.values,
+            json!({"replicas": 2, "db": {"host": "own", "port": 5432, "auth": [MASK, {"pass": MASK}]}, "list": [1]})
+        );
+        assert_eq!(resolved(true).values["db"]["auth"], json!([null, {"pass": "hunter2"}]));
+        let from =
+            |path: &str| hidden.origins.iter().find(|origin| origin.path == path).map(|origin| origin.from.as_str());
+        assert_eq!(from("replicas"), Some("spec.values"));
+        assert_eq!(from("db.port"), Some("ConfigMap/c key values.yaml"));
+        assert_eq!(from("db.auth"), Some("Secret/s key pass"));
+    }
+
+    #[test]
+    fn what_is_missing_or_no_map_is_an_error_that_names_it() {
+        let one = |object: Option<Value>| {
+            let source = sources_of_values(&release()).remove(0);
+            values(&release(), &[(source, object)], false).map_err(|e| e.to_string())
+        };
+        assert_eq!(one(None), Err("ConfigMap/c does not exist".into()));
+        assert_eq!(one(Some(config("other", "x"))), Err("ConfigMap/c key values.yaml does not exist in it".into()));
+        assert!(one(Some(config("values.yaml", "- a"))).is_err_and(|e| e.contains("no YAML map")));
+        assert!(one(Some(config("values.yaml", ""))).is_ok(), "an empty text has no values");
+    }
+
+    #[test]
+    fn variables_are_taken_in_order_and_the_object_itself_wins() {
+        let ks = json!({"kind": "Kustomization", "spec": {"postBuild": {"substitute": {"env": "prod"},
+            "substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
+        let found: Vec<_> = sources_of_variables(&ks)
+            .into_iter()
+            .zip([Some(config("env", "dev")), Some(secret("token", "abc\n"))])
+            .collect();
+        let told = variables(&ks, &found, false).unwrap();
+        assert_eq!(told.values, json!({"env": "prod", "token": MASK}));
+        assert_eq!(told.origins[0], Origin { path: "env".into(), from: "spec.postBuild.substitute".into() });
+        assert_eq!(variables(&ks, &found, true).unwrap().values["token"], "abc");
+    }
+
+    #[test]
+    fn single_values_are_typed_as_helm_types_them() {
+        for (text, expected) in [
+            ("5", json!(5)),
+            ("true\n", json!(true)),
+            ("007", json!("007")),
+            ("\"5\"", json!("5")),
+            ("v1.2", json!("v1.2")),
+            ("", json!("")),
+        ] {
+            assert_eq!(typed(text), expected, "{text}");
+        }
+        assert_eq!(at_path(r"a\.b.c", json!(1)), json!({"a.b": {"c": 1}}));
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads from a cluster what a bundle holds: as much as the rights, the time and the server allow.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::from_cluster::{self, CONCURRENCY};
+use super::snapshot::Snapshot;
+use crate::api::kinds::{
+    self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, PVC, REPLICA_SET, SECRET,
+};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::inspect::bundle::{ContainerLog, Gathered, Unread, namespaces_of, summary};
+use crate::inspect::components::PART_OF_FLUX;
+use crate::inspect::logs::{LogSource, sources};
+use crate::k8s::{ResourceType, fields};
+
+/// How much is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// What is not read until then is left out.
+    pub until: Instant,
+    /// Last lines of each log.
+    pub log_lines: u32,
+}
+
+/// Kinds of the namespaces Flux works in, beside those listed by constants.
+const BESIDE: [(&str, &str); 6] = [
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("", "ResourceQuota"),
+    ("", "LimitRange"),
+    ("", "ServiceAccount"),
+];
+
+/// Reads everything, telling `on_step` what has been read and how many steps there are.
+pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
+    let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
+    let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
+    let others = [DEPLOYMENT, REPLICA_SET, POD, EVENT, PVC, LEASE, NAMESPACE, NODE].into_iter().chain(beside);
+    let storage = kinds::resource_type_of("storage.k8s.io", "StorageClass");
+    let others = others.chain(storage).map(|kind| (kind, None));
+    let wanted: Vec<(ResourceType, Option<&str>)> =
+        flux.chain(others).chain([(CRD, Some(PART_OF_FLUX)), (SECRET, None), (CONFIG_MAP, None)]).collect();
+    let steps = wanted.len() + 2;
+    let mut gathered = Gathered::default();
+    let mut raw: Vec<Value> = vec![];
+    let mut done = 0;
+    let lists = wanted.into_iter().map(|(resource, selector)| async move {
+        let listed = timeout_at(limits.until, list(cluster, &resource, selector)).await;
+        (resource, listed)
+    });
+    let mut lists = stream::iter(lists).buffer_unordered(CONCURRENCY);
+    while let Some((resource, listed)) = lists.next().await {
+        done += 1;
+        on_step(&resource.resource_name(), done, steps);
+        let what = resource.resource_name();
+        match listed {
+            Ok(Ok(objects)) => {
+                raw.extend(objects);
+                gathered.listed.push(resource);
+            }
+            // A kind that is not installed has no objects.
+            Ok(Err(error)) if error.is_api_missing() => {}
+            Ok(Err(error)) => gathered.unread.push(Unread { what, why: error.reason.to_string() }),
+            Err(_) => gathered.unread.push(Unread { what, why: OUT_OF_TIME.into() }),
+        }
+    }
+    drop(lists);
+    match timeout_at(limits.until, cluster.server_version()).await {
+        Ok(Ok(version)) => gathered.version = Some(version),
+        Ok(Err(error)) => {
+            gathered.unread.push(Unread { what: "version".into(), why: error.reason.to_string() });
+        }
+        Err(_) => gathered.unread.push(Unread { what: "version".into(), why: OUT_OF_TIME.into() }),
+    }
+    on_step("version", done + 1, steps);
+    let namespaces = namespaces_of(&raw);
+    gathered.objects = raw.into_iter().filter(|object| is_wanted(object, &namespaces)).map(summary).collect();
+    logs(cluster, limits, &mut gathered).await;
+    on_step("logs", steps, steps);
+    gathered
+}
+
+const OUT_OF_TIME: &str = "the time was up";
+
+async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>) -> Result<Vec<Value>, ClusterError> {
+    if *resource == SECRET {
+        // With the values: what is masked in texts has to be known.
+        return Ok(cluster.list(resource, None, &ListOptions::default()).await?.items);
+    }
+    from_cluster::list(cluster, resource, None, selector).await
+}
+
+/// Objects of the whole cluster, and those of the namespaces that Flux works in.
+fn is_wanted(object: &Value, namespaces: &BTreeSet<String>) -> bool {
+    if fields::kind(object) == "Secret" && fields::text(object, "/type") == "helm.sh/release.v1" {
+        // A release is all of its manifests, compressed: nothing of it would be left.
+        return false;
+    }
+    fields::namespace(object).is_none_or(|namespace| namespaces.contains(namespace))
+}
+
+/// The logs of the controllers, and of what is not healthy where Flux works.
+async fn logs(cluster: &Cluster, limits: Limits, gathered: &mut Gathered) {
+    let snapshot = Snapshot::of_dump(gathered.objects.iter().cloned());
+    let mut wanted: BTreeSet<LogSource> = sources(&snapshot, &[]).into_iter().collect();
+    for pod in snapshot.list(&POD, None).into_iter().filter(|pod| !crate::k8s::kstatus::compute(pod).is_current()) {
+        wanted.extend(crate::inspect::logs::containers("", pod));
+    }
+    let runs = wanted.into_iter().flat_map(|source| {
+        let runs = if source.is_restarted { &[true, false][..] } else { &[false] };
+        runs.iter().map(move |previous| (source.clone(), *previous))
+    });
+    let reads = runs.map(|(source, previous)| async move {
+        let LogSource { namespace, pod, container, .. } = source;
+        let read = cluster.log(&namespace, &pod, &container, previous, limits.log_lines);
+        let read = timeout_at(limits.until, read).await;
+        (ContainerLog { namespace, pod, container, previous, lines: vec![] }, read)
+    });
+    let mut reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
+    while let Some((log, read)) = reads.next().await {
+        let what = format!("log of pod/{}/{}", log.namespace, log.pod);
+        match read {
+            Ok(Ok(lines)) => gathered.logs.push(ContainerLog { lines, ..log }),
+            Ok(Err(error)) => gathered.unread.push(Unread { what, why: error.reason.to_string() }),
+            Err(_) => gathered.unread.push(Unread { what, why: OUT_OF_TIME.into() }),
+        }
+    }
+    gathered.logs.sort_by(|a, b| {
+        let key = |log: &ContainerLog| (log.namespace.clone(), log.pod.clone(), log.container.clone(), !log.previous);
+        key(a).cmp(&key(b))
+    });
+}
+
+/// What a dump holds, for a bundle to be made of it.
+pub fn of_dump(snapshot: &Snapshot) -> Gathered {
+    let logs = snapshot.logs().map(|((namespace, pod, container, previous), lines)| ContainerLog {
+        namespace: namespace.clone(),
+        pod: pod.clone(),
+        container: container.clone(),
+        previous: *previous,
+        lines: lines.clone(),
+    });
+    Gathered {
+        objects: snapshot.all().cloned().collect(),
+        listed: vec![],
+        logs: logs.collect(),
+        version: snapshot.server_version().cloned(),
+        unread: vec![],
+    }
+}
+
+/// Random bytes that hashes of one bundle are made with; `None` where the system has none.
+pub fn salt() -> Option<Vec<u8>> {
+    use ring::rand::{SecureRandom, SystemRandom};
+    let mut salt = vec![0; 16];
+    SystemRandom::new().fill(&mut salt).ok()?;
+    Some(salt)
+}
