@@ -6,3 +6,4 @@ pub mod next_step;
 pub mod screen;
 pub mod table;
 pub mod tree;
+pub mod wrap;

@@ -79,6 +79,7 @@ where
             if text.is_empty() {
                 text = format!("{}\n", show.nothing_of(found));
             }
+            printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
             shell.redraw(&text)?;
         } else {
             let lines =
@@ -88,6 +89,7 @@ where
                 known.as_ref() != shown.get(&key(item))
             });
             lines.0.page(&listing)?;
+            lines.0.flush()?;
         }
         changes.next().await;
     }

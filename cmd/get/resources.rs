@@ -3,10 +3,10 @@
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
-use flux_operator::inspect::listing::{Item, Listing, Row, item};
+use flux_operator::inspect::listing::{Cell, Column, Item, Listing, Row, item};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
-use flux_operator::inspect::resources::{FluxObject, ResourceRow};
+use flux_operator::inspect::resources::{FluxObject, ResourceRow, of_kind};
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
@@ -104,6 +104,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             true => wanted.kinds.clone(),
             false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
         };
+        let view = View::of(&kinds);
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,
@@ -116,27 +117,49 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
         {
             let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
-            return within(shell, stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options)).await?;
+            let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
+            return within(shell, streamed).await?;
         }
         show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
-                all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args).await?
+                all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
                 let mut items = Vec::new();
                 for (kind, name) in &wanted.names {
                     let object = source.object(shell, &kind.resource_type(), namespace.as_deref(), name).await?;
-                    items.push(row(kind, object));
+                    items.push(row(kind, object, view));
                 }
                 items
             };
-            Ok(Listing { kind: "List", columns: ResourceRow::COLUMNS.to_vec(), items })
+            Ok(Listing { kind: "List", columns: view.columns(), items })
         })
         .await
     })
 }
 
-fn row(kind: &'static FluxKind, object: Value) -> Item {
-    let mut item = item(&ResourceRow::new(kind, FluxObject::of(&object)));
+/// Which columns a list has: those of its one kind, or what all kinds have in common.
+#[derive(Clone, Copy)]
+struct View(Option<&'static FluxKind>);
+
+impl View {
+    fn of(kinds: &[&'static FluxKind]) -> Self {
+        let first = kinds.first().copied();
+        View(first.filter(|first| kinds.iter().all(|kind| kind == first)))
+    }
+
+    fn columns(self) -> Vec<Column> {
+        self.0.map_or_else(|| ResourceRow::COLUMNS.to_vec(), of_kind)
+    }
+
+    fn cells(self, row: &ResourceRow) -> Vec<Cell> {
+        self.0.map_or_else(|| row.cells(), |kind| row.cells_of_kind(kind))
+    }
+}
+
+fn row(kind: &'static FluxKind, object: Value, view: View) -> Item {
+    let row = ResourceRow::new(kind, FluxObject::of(&object));
+    let mut item = item(&row);
+    item.cells = view.cells(&row);
     item.labels = labels(&object);
     item.value = without_managed_fields(object);
     item
@@ -150,6 +173,7 @@ async fn all(
     namespace: Option<&str>,
     selector: Option<&LabelSelector>,
     args: &Args,
+    view: View,
 ) -> Result<Vec<Item>, CliError> {
     if let Source::Cluster(session) = source
         && !args.watch
@@ -157,7 +181,7 @@ async fn all(
         let mut items = Vec::new();
         let scope = Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone() };
         let listed = pages::read(&session.cluster, kinds, &scope, |kind, objects: Vec<Value>| {
-            items.extend(objects.into_iter().map(|object| row(kind, object)));
+            items.extend(objects.into_iter().map(|object| row(kind, object, view)));
             Ok::<_, Box<ClusterError>>(())
         });
         let listed = listed.await.map_err(|error| cli_error(&error))?;
@@ -178,7 +202,7 @@ async fn all(
         })
         .await?;
     let objects = viewed.or_refusal(Vec::is_empty)?;
-    Ok(objects.into_iter().map(|(kind, object)| row(kind, object)).collect())
+    Ok(objects.into_iter().map(|(kind, object)| row(kind, object, view)).collect())
 }
 
 /// What ends the printing of pages: the cluster or the reader.
@@ -201,8 +225,9 @@ async fn stream(
     kinds: &[&'static FluxKind],
     scope: &Scope,
     options: &ListRequest<'_>,
+    view: View,
 ) -> Result<Exit, CliError> {
-    let empty = || Listing { kind: "List", columns: ResourceRow::COLUMNS.to_vec(), items: vec![] };
+    let empty = || Listing { kind: "List", columns: view.columns(), items: vec![] };
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
     // A wrong column is told before anything is asked of the cluster.
     options.output.select(&mut empty(), printer.now())?;
@@ -210,11 +235,13 @@ async fn stream(
     let result = pages::read(cluster, kinds, scope, |kind, objects| {
         let mut listing = empty();
         found += objects.len();
-        listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object))).collect();
+        listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object), view)).collect();
         options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
         printer.page(&listing).map_err(Ended::Printing)
     })
     .await;
+    // Also what came before an error is shown.
+    printer.flush()?;
     let listed = result.map_err(|ended| match ended {
         Ended::Cluster(error) => cli_error(&error),
         Ended::Printing(error) => error,
@@ -223,6 +250,7 @@ async fn stream(
     if printer.rows() == 0 {
         shell.status(&options.nothing_of(found));
     }
+    printer.sums().into_iter().for_each(|sums| shell.status(&sums));
     Ok(Exit::Done)
 }
 
@@ -261,9 +289,9 @@ fn tell_gaps(
 }
 
 /// A row without the object behind it: what a table needs.
-fn light(row: &ResourceRow) -> Item {
+fn light(row: &ResourceRow, view: View) -> Item {
     Item {
-        cells: row.cells(),
+        cells: view.cells(row),
         value: Value::Null,
         name: Row::name(row),
         namespace: Some(row.namespace.clone()),
@@ -314,6 +342,7 @@ mod tests {
         let item = row(
             flux_operator::api::kinds::find("ks").unwrap(),
             serde_json::json!({"metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": []}}),
+            View(None),
         );
         assert_eq!(item.labels.get("x").map(String::as_str), Some("y"));
         assert!(item.value.pointer("/metadata/managedFields").is_none());

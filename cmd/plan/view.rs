@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::common::run_in_process::plan_counts;
-use crate::render::table::{TableStyle, TableWriter, cut, terminal_width};
+use crate::render::table::{Heading, TableStyle, TableWriter, cut, terminal_width};
 use crate::shell::{CliError, Shell};
 
 /// What stands for a value nobody should read.
@@ -61,7 +61,7 @@ pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
     }
     let width = shell.stdout_is_terminal().then(terminal_width);
     let style = TableStyle { width, headers: true, color: shell.stdout_color(), now };
-    let mut text = TableWriter::new(["ACTION", "OBJECT", "FIELDS"].map(str::to_owned).into(), style).page(&rows);
+    let mut text = TableWriter::new(["ACTION", "OBJECT", "FIELDS"].map(Heading::new).into(), style).page(&rows);
     let restarts: Vec<String> = plan.restarts().iter().map(ToString::to_string).collect();
     if !restarts.is_empty() {
         text.push_str(&format!("\nRestarts: {}\n", restarts.join(", ")));

@@ -1,19 +1,27 @@
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
-//! On a terminal revisions are shortened first, other long texts next, messages after those, and names only when nothing
-//! else is left. A pipe gets everything.
+//! On a terminal that is too narrow revisions are shortened first; then gaps get narrower, columns are left out, the least
+//! important first, and kinds are shortened. Messages are wrapped, below their row where nothing is left beside it. Names are
+//! never cut. A pipe gets everything.
 
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
-use flux_operator::inspect::listing::Cell;
+use flux_operator::inspect::listing::{Cell, Column};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-/// Blanks between columns, as in kubectl.
+use super::wrap::wrapped;
+
+/// Blanks between columns, as in kubectl, and where room is scarce.
 const GAP: usize = 3;
-/// A message is not cut below this before other texts are.
-const LEAST_MESSAGE: usize = 12;
-/// Other texts are not cut below this.
-const LEAST_TEXT: usize = 7;
+const NARROW_GAP: usize = 2;
+/// A kind is not cut below this.
+const LEAST_KIND: usize = 12;
+/// A message is not wrapped to less than this, but put below its row.
+const LEAST_MESSAGE: usize = 14;
+/// Lines that a message may have in a table; the whole text is in `-o wide`, and in a pipe.
+const MESSAGE_LINES: usize = 3;
+/// Blanks before a message that stands below its row.
+const INDENT: usize = 2;
 
 /// How tables are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -25,49 +33,187 @@ pub struct TableStyle {
     pub now: Timestamp,
 }
 
-/// Draws a table page by page; later pages keep the columns of the earlier ones wherever their cells fit.
+/// The heading of a column, and how soon a narrow terminal goes without it (never at 0).
+#[derive(Clone, Debug)]
+pub struct Heading {
+    pub name: String,
+    pub rank: u8,
+}
+
+impl Heading {
+    pub fn new(name: impl Into<String>) -> Self {
+        Heading { name: name.into(), rank: 0 }
+    }
+}
+
+impl From<&Column> for Heading {
+    fn from(column: &Column) -> Self {
+        Heading { name: column.name.to_owned(), rank: column.rank }
+    }
+}
+
+/// Draws a table page by page; later pages keep the columns of the first, wider only where their names are.
 pub struct TableWriter {
     style: TableStyle,
-    headers: Vec<String>,
+    headings: Vec<Heading>,
+    layout: Option<Layout>,
+    /// Of each column so far.
     widths: Vec<usize>,
-    gap: usize,
     started: bool,
 }
 
+/// What a terminal has room for.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// Indices of the columns that are shown beside each other.
+    shown: Vec<usize>,
+    gap: usize,
+    short_revisions: bool,
+    /// Columns of messages, and whether they stand below their row.
+    messages: Vec<usize>,
+    below: bool,
+    /// Columns of kinds.
+    kinds: Vec<usize>,
+}
+
 impl TableWriter {
-    pub fn new(headers: Vec<String>, style: TableStyle) -> Self {
-        let widths = vec![0; headers.len()];
-        TableWriter { style, headers, widths, gap: GAP, started: false }
+    pub fn new(headings: Vec<Heading>, style: TableStyle) -> Self {
+        let widths = headings.iter().map(|h| if style.headers { h.name.width() } else { 0 }).collect();
+        TableWriter { style, headings, layout: None, widths, started: false }
     }
 
     /// The lines of one page, with the heading before the first.
     pub fn page(&mut self, rows: &[Vec<Cell>]) -> String {
-        let headers = self.style.headers && !self.started;
+        let with_headers = self.style.headers && !self.started;
         self.started = true;
         let mut texts: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|cell| clean(&cell.full(self.style.now))).collect()).collect();
+        let layout = match &self.layout {
+            Some(layout) => layout.clone(),
+            None => self.layout.insert(self.choose(rows, &texts)).clone(),
+        };
+        if layout.short_revisions {
+            for (row, texts) in rows.iter().zip(&mut texts) {
+                shorten_revisions(row, texts);
+            }
+        }
+        let mut widths = self.page_widths(&texts);
+        let mut below = vec![String::new(); texts.len()];
         if let Some(width) = self.style.width {
-            let headers: &[String] = if self.style.headers { &self.headers } else { &[] };
-            // Names are cut only when narrower gaps do not help either.
-            for (gap, cut_names) in [(GAP, false), (2, false), (2, true), (1, true)] {
-                let mut fitted = texts.clone();
-                let fits = fit(&mut fitted, rows, headers, width, gap, cut_names);
-                if fits || gap == 1 {
-                    texts = fitted;
-                    self.gap = self.gap.min(gap);
-                    break;
+            self.fit_kinds(&layout, width, &mut widths, &mut texts);
+            if layout.below {
+                for (row, below) in texts.iter().zip(&mut below) {
+                    *below = below_row(row, &layout.messages, width);
+                }
+            } else {
+                fit_messages(&layout, width, &mut widths, &mut texts);
+            }
+        }
+        for (known, now) in self.widths.iter_mut().zip(&widths) {
+            *known = (*known).max(*now);
+        }
+        // A message is as wide as there is room beside what stands in this page, whatever it was before.
+        for index in &layout.messages {
+            if let (Some(known), Some(now)) = (self.widths.get_mut(*index), widths.get(*index)) {
+                *known = *now;
+            }
+        }
+        self.draw(&layout, with_headers, &texts, &below)
+    }
+
+    /// How wide each column is with the texts of a page.
+    fn page_widths(&self, texts: &[Vec<String>]) -> Vec<usize> {
+        let widest = |index: usize| texts.iter().filter_map(|row| row.get(index)).map(|t| t.width()).max().unwrap_or(0);
+        self.widths.iter().enumerate().map(|(index, known)| widest(index).max(*known)).collect()
+    }
+
+    /// Decides what of the first page fits.
+    fn choose(&self, rows: &[Vec<Cell>], texts: &[Vec<String>]) -> Layout {
+        let columns = 0..self.headings.len();
+        let has = |index: usize, wanted: fn(&Cell) -> bool| rows.iter().filter_map(|r| r.get(index)).any(wanted);
+        let messages: Vec<usize> = columns.clone().filter(|i| has(*i, |c| matches!(c, Cell::Message(_)))).collect();
+        let kinds: Vec<usize> = columns.clone().filter(|i| has(*i, |c| matches!(c, Cell::Kind(_)))).collect();
+        let all = Layout { shown: columns.collect(), gap: GAP, short_revisions: false, messages, below: false, kinds };
+        let Some(width) = self.style.width else { return all };
+        let whole = self.page_widths(texts);
+        let mut short = texts.to_vec();
+        for (row, texts) in rows.iter().zip(&mut short) {
+            shorten_revisions(row, texts);
+        }
+        let short = self.page_widths(&short);
+        let total = |widths: &[usize], shown: &[usize], gap: usize| -> usize {
+            shown.iter().filter_map(|i| widths.get(*i)).sum::<usize>() + gap * shown.len().saturating_sub(1)
+        };
+        if total(&whole, &all.shown, GAP) <= width {
+            return all;
+        }
+        let all = Layout { short_revisions: true, ..all };
+        // What a column needs at least: a message can be wrapped, a kind shortened.
+        let message = message_share(width, all.messages.len());
+        let needed: Vec<usize> = short
+            .iter()
+            .enumerate()
+            .map(|(index, now)| match index {
+                index if all.messages.contains(&index) => (*now).min(message),
+                _ => *now,
+            })
+            .collect();
+        for gap in [GAP, NARROW_GAP] {
+            if total(&needed, &all.shown, gap) <= width {
+                return Layout { gap, ..all };
+            }
+        }
+        let gap = NARROW_GAP;
+        let needed: Vec<usize> = needed
+            .iter()
+            .enumerate()
+            .map(|(index, now)| if all.kinds.contains(&index) { (*now).min(LEAST_KIND) } else { *now })
+            .collect();
+        let rank = |index: usize| self.headings.get(index).map_or(0, |heading| heading.rank);
+        let mut shown: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) == 0).collect();
+        let below = total(&needed, &shown, gap) > width && !all.messages.is_empty();
+        if below {
+            shown.retain(|index| !all.messages.contains(index));
+        }
+        let says_nothing = |index: usize| !has(index, |cell| !matches!(cell, Cell::Absent));
+        let mut others: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) > 0).collect();
+        others.sort_by_key(|index| (says_nothing(*index), rank(*index)));
+        for index in others {
+            let mut with = shown.clone();
+            with.push(index);
+            if total(&needed, &with, gap) <= width {
+                shown = with;
+            }
+        }
+        shown.sort_unstable();
+        Layout { shown, gap, below, ..all }
+    }
+
+    /// Gives kinds the room that the others leave.
+    fn fit_kinds(&self, layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
+        let message = message_share(width, layout.messages.len());
+        for index in layout.kinds.iter().filter(|index| layout.shown.contains(index)) {
+            let needed = |other: &usize| {
+                let now = widths.get(*other).copied().unwrap_or(0);
+                if layout.messages.contains(other) { now.min(message) } else { now }
+            };
+            let total =
+                layout.shown.iter().map(needed).sum::<usize>() + layout.gap * layout.shown.len().saturating_sub(1);
+            let Some(now) = widths.get(*index).copied() else { continue };
+            let least = LEAST_KIND.min(now);
+            let given = now.saturating_sub(total.saturating_sub(width)).max(least);
+            if given < now {
+                for text in texts.iter_mut().filter_map(|row| row.get_mut(*index)) {
+                    *text = cut(text, given);
+                }
+                if let Some(now) = widths.get_mut(*index) {
+                    *now = given;
                 }
             }
         }
-        for (index, least) in self.widths.iter_mut().enumerate() {
-            let cells = texts.iter().filter_map(|row| row.get(index)).map(|text| text.width());
-            let header = if self.style.headers { self.headers.get(index).map_or(0, |h| h.width()) } else { 0 };
-            *least = cells.chain([*least, header]).max().unwrap_or(0);
-        }
-        self.draw(headers, &texts)
     }
 
-    fn draw(&self, headers: bool, texts: &[Vec<String>]) -> String {
+    fn draw(&self, layout: &Layout, with_headers: bool, texts: &[Vec<String>], below: &[String]) -> String {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Disabled);
@@ -78,32 +224,83 @@ impl TableWriter {
         } else {
             table.force_no_tty();
         }
-        if headers {
-            table.add_row(self.headers.iter().map(TableCell::new));
+        let mut lines_below = vec![];
+        if with_headers {
+            table.add_row(layout.shown.iter().filter_map(|i| self.headings.get(*i)).map(|h| TableCell::new(&h.name)));
+            lines_below.push("");
         }
-        for row in texts {
-            table.add_row(row.iter().map(|text| {
+        for (row, below) in texts.iter().zip(below) {
+            let shown: Vec<&String> = layout.shown.iter().filter_map(|index| row.get(*index)).collect();
+            let height = shown.iter().map(|text| text.lines().count()).max().unwrap_or(1).max(1);
+            table.add_row(shown.into_iter().map(|text| {
                 let cell = TableCell::new(text);
                 match color_of(text).filter(|_| self.style.color) {
                     Some(color) => cell.fg(color),
                     None => cell,
                 }
             }));
+            lines_below.extend(std::iter::repeat_n("", height - 1));
+            lines_below.push(below);
         }
-        let gap = u16::try_from(self.gap).unwrap_or(1);
-        for (index, column) in table.column_iter_mut().enumerate() {
+        let gap = u16::try_from(layout.gap).unwrap_or(1);
+        for (position, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, gap));
-            let width = self.widths.get(index).copied().unwrap_or(0).saturating_add(self.gap);
-            let width = Width::Fixed(u16::try_from(width).unwrap_or(u16::MAX));
+            let width = layout.shown.get(position).and_then(|index| self.widths.get(*index)).copied().unwrap_or(0);
+            let width = Width::Fixed(u16::try_from(width.saturating_add(layout.gap)).unwrap_or(u16::MAX));
             column.set_constraint(ColumnConstraint::LowerBoundary(width));
         }
         let mut text = String::new();
-        for line in table.lines() {
+        for (line, below) in table.lines().zip(lines_below) {
             text.push_str(line.trim_end());
             text.push('\n');
+            text.push_str(below);
         }
         text
     }
+}
+
+/// What each of some messages is to have at least before columns are left out.
+fn message_share(width: usize, messages: usize) -> usize {
+    ((width / 4).max(20) / messages.max(1)).max(LEAST_MESSAGE)
+}
+
+fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
+    for (cell, text) in row.iter().zip(texts) {
+        if matches!(cell, Cell::Revision(_)) {
+            *text = short_revision(text);
+        }
+    }
+}
+
+/// Wraps messages into the room that the others leave.
+fn fit_messages(layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
+    let shown: Vec<usize> = layout.messages.iter().copied().filter(|i| layout.shown.contains(i)).collect();
+    let others = layout.shown.iter().filter(|index| !shown.contains(index)).filter_map(|index| widths.get(*index));
+    let taken = others.sum::<usize>() + layout.gap * layout.shown.len().saturating_sub(1);
+    let mut left = width.saturating_sub(taken);
+    // Those that need the least are given it first, and what they leave is the others'.
+    let mut by_need = shown.clone();
+    by_need.sort_by_key(|index| widths.get(*index).copied().unwrap_or(0));
+    for (position, index) in by_need.iter().enumerate() {
+        let share = left / (by_need.len() - position).max(1);
+        let Some(now) = widths.get_mut(*index) else { continue };
+        *now = (*now).min(share.max(LEAST_MESSAGE));
+        left = left.saturating_sub(*now);
+        for text in texts.iter_mut().filter_map(|row| row.get_mut(*index)) {
+            *text = wrapped(text, *now, MESSAGE_LINES).join("\n");
+        }
+    }
+}
+
+/// The messages of a row as lines of their own.
+fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
+    let mut text = String::new();
+    for message in messages.iter().filter_map(|index| row.get(*index)).filter(|text| *text != "<none>") {
+        for line in wrapped(message, width.saturating_sub(INDENT), MESSAGE_LINES) {
+            text.push_str(&format!("{:INDENT$}{line}\n", ""));
+        }
+    }
+    text
 }
 
 /// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
@@ -153,15 +350,6 @@ pub fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// The end of an address says more than its beginning.
-fn cut_front(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let reversed: String = text.chars().rev().collect();
-    cut(&reversed, width).chars().rev().collect()
-}
-
 /// `main@sha1:0123abcd` of a whole revision: digests keep eight digits.
 pub fn short_revision(revision: &str) -> String {
     let Some((before, digest)) = revision
@@ -178,108 +366,6 @@ pub fn short_revision(revision: &str) -> String {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ColumnKind {
-    Fixed,
-    Text,
-    Revision,
-    Message,
-}
-
-/// Shortens what may be shortened until the rows fit; says whether they do.
-fn fit(
-    texts: &mut [Vec<String>],
-    rows: &[Vec<Cell>],
-    headers: &[String],
-    width: usize,
-    gap: usize,
-    cut_names: bool,
-) -> bool {
-    let columns = rows.first().map_or(0, Vec::len);
-    let kinds: Vec<ColumnKind> = (0..columns)
-        .map(|index| {
-            let mut kind = ColumnKind::Fixed;
-            for row in rows {
-                match row.get(index) {
-                    Some(Cell::Message(_)) => return ColumnKind::Message,
-                    Some(Cell::Revision(_)) => kind = ColumnKind::Revision,
-                    Some(Cell::Text(_)) if kind == ColumnKind::Fixed => kind = ColumnKind::Text,
-                    _ => {}
-                }
-            }
-            kind
-        })
-        .collect();
-    let widths = |texts: &[Vec<String>]| -> Vec<usize> {
-        (0..columns)
-            .map(|i| {
-                let header = headers.get(i).map_or(0, |h| h.width());
-                texts.iter().filter_map(|row| row.get(i)).map(|t| t.width()).chain([header]).max().unwrap_or(0)
-            })
-            .collect()
-    };
-    let excess = |texts: &[Vec<String>]| {
-        let total: usize = widths(texts).iter().sum::<usize>() + gap * columns.saturating_sub(1);
-        total.saturating_sub(width)
-    };
-    if excess(texts) == 0 {
-        return true;
-    }
-    let of_kind = |wanted: ColumnKind| kinds.iter().enumerate().filter(move |(_, k)| **k == wanted).map(|(i, _)| i);
-    for index in of_kind(ColumnKind::Revision) {
-        each(texts, index, short_revision);
-    }
-    for index in of_kind(ColumnKind::Revision) {
-        let over = excess(texts);
-        let now = widths(texts).get(index).copied().unwrap_or(0);
-        let least = headers.get(index).map_or(LEAST_TEXT, |h| h.width().max(LEAST_TEXT));
-        // What a message can still give is taken from the message, not from a revision that fits already.
-        let message: usize = of_kind(ColumnKind::Message)
-            .filter_map(|i| widths(texts).get(i).map(|w| w.saturating_sub(LEAST_MESSAGE)))
-            .sum();
-        let take = over.saturating_sub(message);
-        if take > 0 {
-            each(texts, index, |text| cut_front(text, now.saturating_sub(take).max(least)));
-        }
-    }
-    for index in of_kind(ColumnKind::Message) {
-        let over = excess(texts);
-        let now = widths(texts).get(index).copied().unwrap_or(0);
-        if over > 0 {
-            each(texts, index, |text| cut(text, now.saturating_sub(over).max(LEAST_MESSAGE.min(now))));
-        }
-    }
-    if !cut_names {
-        return excess(texts) == 0;
-    }
-    // Only names and other words are left: the widest column gives first.
-    for _ in 0..columns {
-        let over = excess(texts);
-        let all = widths(texts);
-        let widest = of_kind(ColumnKind::Text)
-            .filter(|i| all.get(*i).is_some_and(|w| *w > headers.get(*i).map_or(0, |h| h.width()).max(LEAST_TEXT)))
-            .max_by_key(|i| all.get(*i).copied().unwrap_or(0));
-        let Some(index) = widest.filter(|_| over > 0) else { break };
-        let now = all.get(index).copied().unwrap_or(0);
-        let least = headers.get(index).map_or(0, |h| h.width()).max(LEAST_TEXT);
-        each(texts, index, |text| cut(text, now.saturating_sub(over).max(least)));
-    }
-    for index in of_kind(ColumnKind::Message) {
-        let over = excess(texts);
-        let now = widths(texts).get(index).copied().unwrap_or(0);
-        if over > 0 {
-            each(texts, index, |text| cut(text, now.saturating_sub(over)));
-        }
-    }
-    excess(texts) == 0
-}
-
-fn each(texts: &mut [Vec<String>], index: usize, change: impl Fn(&str) -> String) {
-    for text in texts.iter_mut().filter_map(|row| row.get_mut(index)) {
-        *text = change(text);
-    }
-}
-
 /// Columns of the terminal behind stdout; 80 when it does not say.
 pub fn terminal_width() -> usize {
     Table::new().width().map_or(80, usize::from).max(20)
@@ -293,19 +379,29 @@ mod tests {
         TableStyle { width, headers: true, color: false, now: "2026-01-01T00:00:00Z".parse().unwrap() }
     }
 
-    fn headers(names: &[&str]) -> Vec<String> {
-        names.iter().map(|n| (*n).to_owned()).collect()
+    /// `NAME:rank`
+    fn headings(names: &[&str]) -> Vec<Heading> {
+        let one = |text: &&str| {
+            let (name, rank) = text.split_once(':').unwrap_or((text, "0"));
+            Heading { name: name.to_owned(), rank: rank.parse().unwrap() }
+        };
+        names.iter().map(one).collect()
     }
 
     fn row(name: &str, revision: &str, message: &str) -> Vec<Cell> {
         vec![Cell::text(name), Cell::text("True"), Cell::revision(Some(revision)), Cell::message(message)]
     }
 
+    const COLUMNS: [&str; 4] = ["NAME", "READY", "REVISION:1", "MESSAGE"];
+
+    fn drawn(width: Option<usize>, rows: &[Vec<Cell>]) -> String {
+        TableWriter::new(headings(&COLUMNS), style(width)).page(rows)
+    }
+
     #[test]
     fn a_pipe_gets_everything_without_tabs_or_trailing_blanks() {
-        let mut table = TableWriter::new(headers(&["NAME", "READY", "REVISION", "MESSAGE"]), style(None));
         let long = "m".repeat(200);
-        let text = table.page(&[row("a", &format!("main@sha1:{}", "0".repeat(40)), &long), row("bbbb", "", "")]);
+        let text = drawn(None, &[row("a", &format!("main@sha1:{}", "0".repeat(40)), &long), row("bbbb", "", "")]);
         assert!(text.contains(&long));
         assert!(!text.contains('\t'));
         assert!(text.lines().all(|line| line.trim_end() == line));
@@ -314,40 +410,87 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_shortens_revisions_first_and_cuts_messages() {
-        let mut table = TableWriter::new(headers(&["NAME", "READY", "REVISION", "MESSAGE"]), style(Some(80)));
-        let text = table.page(&[row("podinfo", &format!("main@sha1:{}", "0123456789".repeat(4)), &"word ".repeat(40))]);
+    fn a_terminal_shortens_revisions_first_and_wraps_messages() {
+        let text =
+            drawn(Some(80), &[row("podinfo", &format!("main@sha1:{}", "0123456789".repeat(4)), &"word ".repeat(20))]);
         assert!(text.lines().all(|line| line.width() <= 80), "{text}");
         assert!(text.contains("main@sha1:01234567 "), "{text}");
-        assert!(text.contains('…') && text.contains("podinfo"), "{text}");
+        assert_eq!((text.matches("word").count(), text.contains('…')), (20, false), "{text}");
+        let endless = drawn(Some(80), &[row("podinfo", "v1", &"word ".repeat(200))]);
+        assert_eq!((endless.lines().count(), endless.contains('…')), (4, true), "{endless}");
     }
 
     #[test]
     fn a_message_that_fits_once_revisions_are_short_is_kept_whole() {
-        let mut table = TableWriter::new(headers(&["NAME", "READY", "REVISION", "MESSAGE"]), style(Some(80)));
-        let text = table.page(&[row("podinfo", &format!("main@sha1:{}", "0123456789".repeat(4)), "stored artifact")]);
-        assert!(text.contains("stored artifact") && !text.contains('…'), "{text}");
+        let text =
+            drawn(Some(80), &[row("podinfo", &format!("main@sha1:{}", "0123456789".repeat(4)), "stored artifact")]);
+        assert!(text.contains("stored artifact") && !text.contains('…') && text.lines().count() == 2, "{text}");
     }
 
     #[test]
-    fn wide_characters_align_and_every_width_from_40_fits() {
-        let rows =
-            [row("日本語", "v1", "ok"), row("a-very-long-name-of-some-object-in-a-cluster", "v1", &"x ".repeat(60))];
+    fn names_are_never_cut_and_every_width_fits_what_they_leave() {
+        let name = "a-very-long-name-of-some-object-in-a-cluster";
+        let rows = [row("日本語", "v1", "ok"), row(name, "v1", &"x ".repeat(60))];
         for width in 40..120 {
-            let mut table = TableWriter::new(headers(&["NAME", "READY", "REVISION", "MESSAGE"]), style(Some(width)));
-            let text = table.page(&rows);
-            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            let text = drawn(Some(width), &rows);
+            assert!(text.contains(&format!("{name} ")), "{width}:\n{text}");
+            let least = name.width() + NARROW_GAP + "READY".width();
+            assert!(text.lines().all(|line| line.width() <= width.max(least)), "{width}:\n{text}");
         }
-        let mut table = TableWriter::new(headers(&["NAME", "READY"]), style(None));
-        let text = table.page(&[vec![Cell::text("日本"), Cell::text("x")], vec![Cell::text("abcd"), Cell::text("y")]]);
+        let below = drawn(Some(52), &rows);
+        assert!(below.contains(&format!("{name}  True\n  x x x")), "{below}");
+        let text = TableWriter::new(headings(&["NAME", "READY"]), style(None))
+            .page(&[vec![Cell::text("日本"), Cell::text("x")], vec![Cell::text("abcd"), Cell::text("y")]]);
         assert!(text.contains("日本   x\n") && text.contains("abcd   y\n"), "{text}");
     }
 
     #[test]
+    fn columns_go_by_importance_and_what_says_nothing_first() {
+        let names = ["EMPTY:1", "NAME", "URL:3", "REF:2", "SINCE:4"];
+        let rows = [vec![
+            Cell::Absent,
+            Cell::text("podinfo"),
+            Cell::text("https://example.com/a/long/address"),
+            Cell::text("main"),
+            Cell::text("5m"),
+        ]];
+        let heading = |width: usize| {
+            let text = TableWriter::new(headings(&names), style(Some(width))).page(&rows);
+            text.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(heading(200), "EMPTY NAME URL REF SINCE");
+        assert_eq!(heading(60), "NAME URL REF SINCE");
+        assert_eq!(heading(50), "NAME URL REF");
+        assert_eq!(heading(40), "EMPTY NAME REF SINCE");
+        assert_eq!(heading(20), "NAME REF SINCE");
+        assert_eq!(heading(5), "NAME");
+    }
+
+    #[test]
+    fn kinds_are_shortened_before_a_column_is_missed() {
+        let rows = [vec![
+            Cell::Kind("CustomResourceDefinition".into()),
+            Cell::text("receivers.notification.toolkit.fluxcd.io"),
+            Cell::text("Current"),
+        ]];
+        let draw = |width| TableWriter::new(headings(&["KIND:2", "NAME", "STATUS:1"]), style(Some(width))).page(&rows);
+        assert!(
+            draw(80).contains("CustomResourceDefinition   receivers.notification.toolkit.fluxcd.io   Current\n"),
+            "{}",
+            draw(80)
+        );
+        assert!(draw(70).contains("CustomResourceDefi…  receivers"), "{}", draw(70));
+        assert!(draw(60).starts_with("NAME "), "{}", draw(60));
+    }
+
+    #[test]
     fn later_pages_keep_the_columns_and_have_no_heading() {
-        let mut table = TableWriter::new(headers(&["NAME", "READY"]), style(None));
+        let mut table = TableWriter::new(headings(&["NAME", "READY"]), style(None));
         table.page(&[vec![Cell::text("long-name"), Cell::text("x")]]);
         assert_eq!(table.page(&[vec![Cell::text("a"), Cell::text("y")]]), "a           y\n");
+        let mut narrow = TableWriter::new(headings(&COLUMNS), style(Some(50)));
+        narrow.page(&[row("a-name-that-takes-room", "v1", "some words to be wrapped")]);
+        assert_eq!(narrow.page(&[row("a", "v1", "short")]), "a                       True   short\n");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::jsonpath::{self, Template};
 use super::{CliError, Shell, environment, suggest};
-use crate::render::table::{TableStyle, TableWriter, clean, terminal_width};
+use crate::render::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
 
 pub const OUTPUT: &str = "Output options";
 const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
@@ -218,6 +218,49 @@ fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
     })
 }
 
+/// Rows that are held back, so that the columns of all kinds of a list are as wide as its widest; a longer list is printed as
+/// it comes.
+const HELD_ROWS: usize = 500;
+/// Fewer rows need no sums.
+const ROWS_WITHOUT_SUMS: usize = 10;
+
+/// How many rows were ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: usize,
+    not_ready: usize,
+    suspended: usize,
+    /// Rows that say whether they are.
+    telling: usize,
+}
+
+impl Sums {
+    fn add(&mut self, items: &[Item]) {
+        self.rows += items.len();
+        for ready in items.iter().filter_map(|item| item.ready.as_deref()) {
+            self.telling += 1;
+            match ready {
+                "True" => {}
+                "Suspended" => self.suspended += 1,
+                _ => self.not_ready += 1,
+            }
+        }
+    }
+
+    /// `14 of 212 not ready, 3 suspended`; `None` for what is seen at a glance, or has no readiness.
+    fn text(self) -> Option<String> {
+        if self.rows <= ROWS_WITHOUT_SUMS || self.telling == 0 {
+            return None;
+        }
+        let ready = match self.not_ready {
+            0 => format!("{} of {} ready", self.telling - self.suspended, self.rows),
+            not => format!("{not} of {} not ready", self.rows),
+        };
+        let suspended = if self.suspended > 0 { format!(", {} suspended", self.suspended) } else { String::new() };
+        Some(format!("{ready}{suspended}"))
+    }
+}
+
 /// Draws the rows of one list, all at once or page by page.
 pub struct ListPrinter<'a> {
     shell: &'a Shell,
@@ -226,7 +269,8 @@ pub struct ListPrinter<'a> {
     /// Where the columns of labels stand.
     labels_at: usize,
     writer: TableWriter,
-    rows: usize,
+    held: Vec<Vec<Cell>>,
+    sums: Sums,
     now: Timestamp,
 }
 
@@ -241,13 +285,13 @@ impl<'a> ListPrinter<'a> {
             .filter(|(_, c)| (wide || !c.wide) && (namespaces || !c.namespace))
             .map(|(index, _)| index)
             .collect();
-        let mut headers: Vec<String> =
-            columns.iter().filter_map(|i| listing.columns.get(*i)).map(|c| c.name.to_owned()).collect();
-        // A message stays last, where it may be cut.
-        let labels_at = headers.len() - usize::from(headers.last().is_some_and(|h| h == "MESSAGE"));
-        let label_headers = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
+        let mut headings: Vec<Heading> =
+            columns.iter().filter_map(|i| listing.columns.get(*i)).map(Heading::from).collect();
+        // A message stays last, where it may be wrapped.
+        let labels_at = headings.len() - usize::from(headings.last().is_some_and(|h| h.name == "MESSAGE"));
+        let label_headings = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
         let all_labels = args.show_labels.then(|| "LABELS".to_owned());
-        headers.splice(labels_at..labels_at, label_headers.chain(all_labels));
+        headings.splice(labels_at..labels_at, label_headings.chain(all_labels).map(Heading::new));
         let now = Timestamp::now();
         let style = TableStyle {
             // `wide` asks for everything, whatever the terminal makes of it.
@@ -256,12 +300,13 @@ impl<'a> ListPrinter<'a> {
             color: shell.stdout_color(),
             now,
         };
-        ListPrinter { shell, args, columns, labels_at, writer: TableWriter::new(headers, style), rows: 0, now }
+        let writer = TableWriter::new(headings, style);
+        ListPrinter { shell, args, columns, labels_at, writer, held: vec![], sums: Sums::default(), now }
     }
 
-    /// Rows printed so far.
+    /// Rows handed over so far.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.sums.rows
     }
 
     fn cells(&self, item: &Item) -> Vec<Cell> {
@@ -274,7 +319,8 @@ impl<'a> ListPrinter<'a> {
             .collect();
         if self.args.show_labels {
             let all: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            labels.push(Cell::text(all.join(",")));
+            // As a message, so that many labels are wrapped and do not push the rest aside.
+            labels.push(Cell::message(&all.join(",")));
         }
         cells.splice(self.labels_at..self.labels_at, labels);
         cells
@@ -282,24 +328,39 @@ impl<'a> ListPrinter<'a> {
 
     /// The lines of some rows, in the format asked for; JSON and YAML print one document per row (as a watch does).
     pub fn lines(&mut self, listing: &Listing) -> Result<String, CliError> {
-        self.rows += listing.items.len();
+        self.sums.add(&listing.items);
         match &self.args.output {
             Format::Table | Format::Wide => {
-                if listing.items.is_empty() {
-                    return Ok(String::new());
-                }
                 let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
-                Ok(self.writer.page(&rows))
+                Ok(if rows.is_empty() { String::new() } else { self.writer.page(&rows) })
             }
             Format::Name => Ok(listing.items.iter().map(|item| format!("{}\n", clean(&item.name))).collect()),
             other => listing.items.iter().map(|item| document(&item.value, other)).collect(),
         }
     }
 
-    /// Prints a page of rows that are filtered already. Nothing is printed for an empty page.
+    /// Takes a page of rows that are filtered already, and prints what need not be held back. [`ListPrinter::flush`] ends.
     pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
-        let text = self.lines(listing)?;
-        if text.is_empty() { Ok(()) } else { self.shell.print_in_colour(&text) }
+        if !matches!(self.args.output, Format::Table | Format::Wide) {
+            let text = self.lines(listing)?;
+            return if text.is_empty() { Ok(()) } else { self.shell.print_in_colour(&text) };
+        }
+        self.sums.add(&listing.items);
+        let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
+        self.held.extend(rows);
+        if self.held.len() >= HELD_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    /// Prints what is held back. Nothing is printed for no rows.
+    pub fn flush(&mut self) -> Result<(), CliError> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() { Ok(()) } else { self.shell.print_in_colour(&self.writer.page(&held)) }
+    }
+
+    /// The line below a long table, for a terminal: a pipe gets rows only.
+    pub fn sums(&self) -> Option<String> {
+        let is_table = matches!(self.args.output, Format::Table | Format::Wide);
+        self.sums.text().filter(|_| is_table && self.shell.stdout_is_terminal())
     }
 
     pub fn now(&self) -> Timestamp {
@@ -320,7 +381,11 @@ pub fn print_list(
     args.sort(&mut listing)?;
     let count = listing.items.len();
     match &args.output {
-        Format::Table | Format::Wide | Format::Name => printer.page(&listing)?,
+        Format::Table | Format::Wide | Format::Name => {
+            printer.page(&listing)?;
+            printer.flush()?;
+            printer.sums().into_iter().for_each(|sums| shell.status(&sums));
+        }
         Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing))?,
         format => {
             let value = match (single, listing.items.len()) {
@@ -343,7 +408,7 @@ pub fn print_list(
 fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) -> String {
     let style =
         TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
-    let mut table = TableWriter::new(columns.iter().map(|(header, _)| header.clone()).collect(), style);
+    let mut table = TableWriter::new(columns.iter().map(|(header, _)| Heading::new(header)).collect(), style);
     let rows: Vec<Vec<Cell>> = listing
         .items
         .iter()
@@ -393,6 +458,16 @@ mod tests {
         assert!(error.contains("custom-columns=SPEC") && error.contains("did you mean json?"), "{error}");
         assert!("custom-columns=NAME".parse::<Format>().is_err());
         assert!("jsonpath={.a[}".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn sums_are_told_of_more_than_ten_rows_that_have_a_readiness() {
+        let sums = |rows, not_ready, suspended, telling| Sums { rows, not_ready, suspended, telling }.text();
+        assert_eq!(sums(212, 14, 0, 212).as_deref(), Some("14 of 212 not ready"));
+        assert_eq!(sums(212, 14, 3, 212).as_deref(), Some("14 of 212 not ready, 3 suspended"));
+        assert_eq!(sums(12, 0, 2, 12).as_deref(), Some("10 of 12 ready, 2 suspended"));
+        assert_eq!(sums(10, 3, 0, 10), None);
+        assert_eq!(sums(50, 0, 0, 0), None);
     }
 
     #[test]

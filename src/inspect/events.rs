@@ -39,8 +39,8 @@ impl Row for EventRow {
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
         Column::new("LAST SEEN"),
-        Column::new("TYPE"),
-        Column::new("REASON"),
+        Column::new("TYPE").rank(1),
+        Column::new("REASON").rank(2),
         Column::new("OBJECT"),
         Column::wide("COUNT"),
         Column::wide("SOURCE"),

@@ -74,11 +74,11 @@ impl InventoryRow {
 impl Row for InventoryRow {
     const LIST_KIND: &'static str = "InventoryList";
     const COLUMNS: &'static [Column] = &[
-        Column::new("KIND"),
-        Column::new("NAMESPACE"),
+        Column::new("KIND").rank(2),
+        Column::new("NAMESPACE").rank(3),
         Column::new("NAME"),
-        Column::new("VERSION"),
-        Column::new("STATUS"),
+        Column::new("VERSION").rank(4),
+        Column::new("STATUS").rank(1),
         Column::new("DRIFT"),
         Column::wide("GROUP"),
         Column::wide("FIELDS"),
@@ -87,7 +87,7 @@ impl Row for InventoryRow {
 
     fn cells(&self) -> Vec<Cell> {
         vec![
-            Cell::text(&self.kind),
+            Cell::Kind(self.kind.clone()),
             Cell::some_text(self.namespace.as_deref()),
             Cell::text(&self.name),
             Cell::text(&self.version),

@@ -16,16 +16,22 @@ pub struct Column {
     pub wide: bool,
     /// Shown only when objects of several namespaces are listed.
     pub namespace: bool,
+    /// How soon a narrow terminal goes without it: never at 0, else the highest first.
+    pub rank: u8,
 }
 
 impl Column {
     pub const fn new(name: &'static str) -> Self {
-        Column { name, wide: false, namespace: false }
+        Column { name, wide: false, namespace: false, rank: 0 }
     }
     pub const fn wide(name: &'static str) -> Self {
         Column { wide: true, ..Column::new(name) }
     }
-    pub const NAMESPACE: Column = Column { namespace: true, ..Column::new("NAMESPACE") };
+    pub const NAMESPACE: Column = Column { namespace: true, rank: 1, ..Column::new("NAMESPACE") };
+    /// The same column where it may be left out.
+    pub const fn rank(self, rank: u8) -> Self {
+        Column { rank, ..self }
+    }
 }
 
 /// One value of a row; how it is shown is the printer's business, how it sorts is not.
@@ -36,9 +42,11 @@ pub enum Cell {
     /// Not known (yet): `Unknown`.
     Unknown,
     Text(String),
+    /// What kind of thing it is; may be shortened on a narrow terminal.
+    Kind(String),
     /// A revision or digest; the first to be shortened on a narrow terminal.
     Revision(String),
-    /// Free text of others; the last to be cut.
+    /// Free text of others; wrapped where it does not fit.
     Message(String),
     Count(i64),
     /// `ready/desired`.
@@ -70,7 +78,7 @@ impl Cell {
         match self {
             Cell::Absent => "<none>".into(),
             Cell::Unknown => "Unknown".into(),
-            Cell::Text(text) | Cell::Revision(text) => text.clone(),
+            Cell::Text(text) | Cell::Kind(text) | Cell::Revision(text) => text.clone(),
             Cell::Message(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             Cell::Count(count) => count.to_string(),
             Cell::Share(ready, desired) => format!("{ready}/{desired}"),
@@ -86,8 +94,8 @@ impl Cell {
             (Cell::Share(a, b), Cell::Share(c, d)) => (a, b).cmp(&(c, d)),
             (Cell::Since(a), Cell::Since(b)) => b.cmp(a),
             (
-                Cell::Text(a) | Cell::Revision(a) | Cell::Message(a),
-                Cell::Text(b) | Cell::Revision(b) | Cell::Message(b),
+                Cell::Text(a) | Cell::Kind(a) | Cell::Revision(a) | Cell::Message(a),
+                Cell::Text(b) | Cell::Kind(b) | Cell::Revision(b) | Cell::Message(b),
             ) => a.cmp(b),
             _ => rank(self).cmp(&rank(other)),
         }

@@ -35,7 +35,7 @@ impl Row for StatsRow {
         Column::new("RUNNING"),
         Column::new("FAILING"),
         Column::new("SUSPENDED"),
-        Column::new("STORAGE"),
+        Column::new("STORAGE").rank(1),
         Column::wide("VERSION"),
     ];
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -11,6 +12,9 @@ use super::read::snapshot::Snapshot;
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
 use crate::k8s::fields;
+pub use columns::of_kind;
+
+mod columns;
 
 /// The part of a Flux object that rows, counts and reports read; reading a page of objects as this keeps nothing else in
 /// memory.
@@ -61,43 +65,31 @@ pub struct Spec {
     #[serde(deserialize_with = "lenient")]
     pub chart_ref: Option<Reference>,
     #[serde(deserialize_with = "lenient")]
-    pub chart: Option<ChartTemplate>,
+    pub chart: Option<Chart>,
     #[serde(deserialize_with = "lenient")]
-    pub path: Option<String>,
+    pub version: Option<String>,
     #[serde(rename = "ref", deserialize_with = "lenient")]
     pub checkout: Option<Checkout>,
-}
-
-/// The chart of a HelmRelease that names its source inline.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ChartTemplate {
-    pub spec: ChartSpec,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ChartSpec {
-    pub source_ref: Option<Reference>,
-}
-
-/// `spec.ref` of a source: what of it is used. The first that is set wins, in this order.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Checkout {
-    pub digest: Option<String>,
-    pub commit: Option<String>,
-    pub name: Option<String>,
-    pub semver: Option<String>,
-    pub tag: Option<String>,
-    pub branch: Option<String>,
-}
-
-impl Checkout {
-    fn text(&self) -> Option<&str> {
-        let all = [&self.digest, &self.commit, &self.name, &self.semver, &self.tag, &self.branch];
-        all.into_iter().flatten().map(String::as_str).find(|text| !text.is_empty())
-    }
+    #[serde(deserialize_with = "lenient")]
+    pub path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub interval: Option<String>,
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub channel: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub provider_ref: Option<Reference>,
+    #[serde(deserialize_with = "lenient")]
+    pub event_severity: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub image_repository_ref: Option<Reference>,
+    #[serde(deserialize_with = "lenient")]
+    pub sources: Option<Vec<Reference>>,
+    #[serde(deserialize_with = "lenient")]
+    pub inputs: Option<Vec<IgnoredAny>>,
+    #[serde(deserialize_with = "lenient")]
+    pub inputs_from: Option<Vec<Reference>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -106,6 +98,48 @@ pub struct Reference {
     pub kind: String,
     pub name: String,
     pub namespace: Option<String>,
+}
+
+/// `spec.chart`: the name of a HelmChart's chart, or what a HelmRelease makes its HelmChart of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Chart {
+    Name(String),
+    Template { spec: ChartTemplate },
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChartTemplate {
+    #[serde(deserialize_with = "lenient")]
+    pub chart: String,
+    #[serde(deserialize_with = "lenient")]
+    pub source_ref: Option<Reference>,
+}
+
+/// `spec.ref` of a source: what of it is used. The first that is set wins: digest, commit, name, semver, tag, branch.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Checkout {
+    #[serde(deserialize_with = "lenient")]
+    pub branch: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub tag: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub semver: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub commit: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub digest: Option<String>,
+}
+
+impl Checkout {
+    fn text(&self) -> Option<&str> {
+        let all = [&self.digest, &self.commit, &self.name, &self.semver, &self.tag, &self.branch];
+        all.into_iter().flatten().map(String::as_str).find(|text| !text.is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -129,6 +163,23 @@ pub struct Status {
     pub last_push_commit: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub canonical_image_name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub webhook_path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_scan_result: Option<Scan>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_automation_run_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    pub exported_inputs: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Scan {
+    #[serde(deserialize_with = "lenient")]
+    pub tag_count: Option<i64>,
+    #[serde(deserialize_with = "lenient")]
+    pub scan_time: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -156,7 +207,11 @@ pub struct Artifact {
 #[serde(rename_all = "camelCase", default)]
 pub struct Release {
     #[serde(deserialize_with = "lenient")]
+    pub chart_name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub chart_version: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub app_version: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -172,7 +227,7 @@ fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserialize
     #[serde(untagged)]
     enum Lenient<T> {
         Expected(T),
-        Other(serde::de::IgnoredAny),
+        Other(IgnoredAny),
     }
     Ok(match Lenient::deserialize(deserializer)? {
         Lenient::Expected(value) => value,
@@ -216,10 +271,7 @@ impl FluxObject {
 
     /// The name of the object its content comes from.
     pub fn source_name(&self) -> Option<&str> {
-        let spec = &self.spec;
-        let inline = || spec.chart.as_ref().and_then(|chart| chart.spec.source_ref.as_ref());
-        let reference = spec.source_ref.as_ref().or(spec.chart_ref.as_ref()).or_else(inline)?;
-        Some(&reference.name)
+        self.source_reference().map(|reference| reference.name.as_str())
     }
 
     /// The revision this object stands at: of its artifact, of what it applied, of its release or of its image.
@@ -242,14 +294,25 @@ impl FluxObject {
     fn source(&self) -> Option<String> {
         let spec = &self.spec;
         let bucket = || Some(format!("{}/{}", spec.endpoint.as_ref()?, spec.bucket_name.as_ref()?));
-        let reference = || {
-            let reference = spec.source_ref.as_ref().or(spec.chart_ref.as_ref())?;
-            Some(match &reference.namespace {
-                Some(namespace) => format!("{}/{namespace}/{}", reference.kind, reference.name),
-                None => format!("{}/{}", reference.kind, reference.name),
-            })
+        spec.url.clone().or_else(bucket).or_else(|| spec.image.clone()).or_else(|| self.source_object())
+    }
+
+    fn source_reference(&self) -> Option<&Reference> {
+        let spec = &self.spec;
+        let template = || match spec.chart.as_ref()? {
+            Chart::Template { spec } => spec.source_ref.as_ref(),
+            Chart::Name(_) => None,
         };
-        spec.url.clone().or_else(bucket).or_else(|| spec.image.clone()).or_else(reference)
+        spec.source_ref.as_ref().or(spec.chart_ref.as_ref()).or_else(template)
+    }
+
+    /// The object that the content comes from, as `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+    fn source_object(&self) -> Option<String> {
+        let reference = self.source_reference()?;
+        Some(match &reference.namespace {
+            Some(namespace) => format!("{}/{namespace}/{}", reference.kind, reference.name),
+            None => format!("{}/{}", reference.kind, reference.name),
+        })
     }
 }
 
@@ -283,6 +346,9 @@ pub struct ResourceRow {
     pub group: &'static str,
     #[serde(skip)]
     pub plural: &'static str,
+    /// The cells of the columns that only this kind has.
+    #[serde(skip)]
+    details: Vec<Cell>,
 }
 
 impl ResourceRow {
@@ -299,6 +365,7 @@ impl ResourceRow {
         };
         ResourceRow {
             kind: kind.kind,
+            details: columns::details(kind, &object),
             ready: status,
             reason: ready.as_ref().map(|c| c.reason.clone()).unwrap_or_default(),
             revision: object.revision(),
@@ -322,8 +389,8 @@ impl Row for ResourceRow {
         Column::new("KIND"),
         Column::new("NAME"),
         Column::new("READY"),
-        Column::new("SINCE"),
-        Column::new("REVISION"),
+        Column::new("SINCE").rank(4),
+        Column::new("REVISION").rank(3),
         Column::wide("REASON"),
         Column::wide("SOURCE"),
         Column::wide("AGE"),
@@ -333,7 +400,7 @@ impl Row for ResourceRow {
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::text(&self.namespace),
-            Cell::text(self.kind),
+            Cell::Kind(self.kind.to_owned()),
             Cell::text(&self.name),
             Cell::text(&self.ready),
             self.last_reconciled.map_or(Cell::Absent, Cell::Since),

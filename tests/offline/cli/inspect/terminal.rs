@@ -33,7 +33,7 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-fn every_table_fits_80_columns_and_narrower_terminals() {
+fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
     let tables = [
         "get instance -A",
         "get components",
@@ -41,23 +41,99 @@ fn every_table_fits_80_columns_and_narrower_terminals() {
         "get inventory",
         "get all -A",
         "get all -A -L team --show-labels",
+        "get ks -A",
+        "get gitrepo -A",
         "events",
         "stats",
         "tree instance",
     ];
     for arguments in tables {
-        for columns in [80, 100] {
+        let mut command: Vec<&str> = arguments.split(' ').collect();
+        let names: Vec<String> = match command[0] {
+            "get" if command[1] != "history" => {
+                command.extend(["-o", "name"]);
+                let text = super::read(&command).exits(0).stdout;
+                text.lines().map(|line| line.split_once('/').expect("KIND/NAME").1.to_owned()).collect()
+            }
+            _ => vec![],
+        };
+        for columns in [60, 80, 200] {
             let text = plain(&shown(columns, arguments));
             assert!(text.lines().all(|line| line.trim_end() == line), "{arguments} leaves blanks:\n{text}");
             let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap_or_default();
             assert!(widest <= usize::from(columns), "{arguments} is {widest} wide on {columns} columns:\n{text}");
+            for name in &names {
+                assert!(text.contains(name), "{name} is cut by {arguments} on {columns} columns:\n{text}");
+            }
         }
     }
 }
 
 #[test]
+fn one_kind_shows_its_own_columns_and_several_what_they_share() {
+    let heading = |arguments: &[&str]| -> String {
+        let text = super::read(&[&["get", "-A"], arguments].concat()).exits(0).stdout;
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .split("   ")
+            .map(str::trim)
+            .filter(|c| !c.is_empty())
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    assert_eq!(heading(&["ks"]), "NAMESPACE,NAME,PATH,SOURCE,READY,SINCE,REVISION,MESSAGE");
+    assert_eq!(heading(&["gitrepo"]), "NAMESPACE,NAME,URL,REF,READY,SINCE,REVISION,MESSAGE");
+    assert_eq!(heading(&["ks,gitrepo"]), "NAMESPACE,KIND,NAME,READY,SINCE,REVISION,MESSAGE");
+    let wide = heading(&["ks", "-o", "wide"]);
+    assert_eq!(wide, "NAMESPACE,NAME,PATH,SOURCE,READY,SINCE,REVISION,REASON,INTERVAL,KIND,AGE,MESSAGE");
+    let sorted = super::read(&["get", "gitrepo", "-A", "--sort-by", "url", "--filter", "ref!=nothing"]).exits(0).stdout;
+    assert!(sorted.lines().count() > 1, "{sorted}");
+}
+
+/// A dump of twelve repositories, of which two are not ready and one sleeps.
+fn twelve_repositories() -> tempfile::TempDir {
+    let repository = |number: usize| {
+        let ready = if number < 2 { "False" } else { "True" };
+        serde_json::json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": format!("repo-{number}"), "namespace": "apps"}, "spec": {"suspend": number == 2},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]}})
+    };
+    let items: Vec<_> = (0..12).map(repository).collect();
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("dump.json"), list.to_string()).expect("written");
+    folder
+}
+
+#[test]
+fn a_long_table_ends_with_its_sums_on_a_terminal_and_a_pipe_gets_rows_only() {
+    let folder = twelve_repositories();
+    let dump = folder.path().join("dump.json").display().to_string();
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let script = format!("{binary} get gitrepo -A --from {dump}; echo END");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
+    let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
+    let text = session.exp_string("END").expect("the command ends");
+    assert!(text.contains("2 of 12 not ready, 1 suspended"), "{text}");
+    let pipe = crate::cli::support::run(&["get", "gitrepo", "-A", "--from", &dump]).exits(0);
+    assert_eq!((pipe.stdout.lines().count(), pipe.stderr.as_str()), (13, ""));
+}
+
+#[test]
+fn kinds_are_aligned_in_one_table() {
+    let text = super::read(&["get", "all", "-A"]).exits(0).stdout;
+    let at = text.find("READY").expect("a heading");
+    for line in text.lines().skip(1).filter(|line| line.is_ascii()) {
+        let word = line.get(at..).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        assert!(["True", "False", "Unknown", "Suspended"].contains(&word), "{word:?} stands below READY:\n{text}");
+    }
+}
+
+#[test]
 fn revisions_are_shortened_before_names_and_messages() {
-    let text = plain(&shown(100, "get all -A"));
+    let text = plain(&shown(120, "get all -A"));
     assert!(text.contains("main@sha1:01234567 "), "{text}");
     assert!(text.contains("GitRepository") && text.contains("flux-system"), "{text}");
     let pipe = super::read(&["get", "all", "-A"]).exits(0).stdout;

@@ -1,0 +1,60 @@
+//! Text in lines that fit.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::table::cut;
+
+/// Breaks a text between words into lines of a width; a word that is longer is broken where the line ends. What does not fit
+/// in so many lines is cut, with an ellipsis.
+pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines: Vec<String> = vec![];
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let blank = usize::from(!line.is_empty());
+        if line.width() + blank + word.width() <= width {
+            line.push_str(&" ".repeat(blank));
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in word.chars() {
+            if line.width() + c.width().unwrap_or(0) > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            // Full, so that the ellipsis stands for what follows.
+            *last = cut(&format!("{last} …………"), (last.width() + 2).min(width));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_long_words_where_they_must() {
+        assert_eq!(wrapped("one two three", 7, 9), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefgh ij", 3, 9), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("", 5, 9), [""]);
+        assert_eq!(wrapped("日本語", 4, 9), ["日本", "語"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_in_the_lines_is_marked() {
+        assert_eq!(wrapped("one two three four", 7, 2), ["one two", "three…"]);
+        assert_eq!(wrapped("one two", 3, 1), ["on…"]);
+    }
+}
