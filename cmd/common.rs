@@ -21,7 +21,8 @@ mod session;
 pub mod watch;
 
 pub use follow::{
-    Followed, all_or_error, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready, watch,
+    Followed, all_or_error, follow_sent, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready,
+    watch,
 };
 pub use impact::impact_text;
 pub use inventory::inventory_counts;

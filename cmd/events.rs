@@ -5,7 +5,7 @@ use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::inspect::listing::{Listing, Row, item};
 use flux_operator::k8s::ObjectId;
 
-use crate::common::args::unknown_kind;
+use crate::common::args::{When, unknown_kind};
 use crate::common::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::common::read_source::{FromArgs, Source};
 use crate::shell::output::OutputArgs;
@@ -20,6 +20,8 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system events\n\n  \
     # One object and its source, warnings only\n  \
     flux-operator -n apps events kustomization/podinfo --types Warning\n\n  \
+    # What happened lately, anywhere\n  \
+    flux-operator events -A --since 10m\n\n  \
     # Follow all namespaces\n  \
     flux-operator events -A -w")]
 pub struct Args {
@@ -32,6 +34,9 @@ pub struct Args {
     /// Keep events of these types: Normal, Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]
     pub types: Vec<String>,
+    /// Keep events since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
     /// Show events of all namespaces
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
@@ -68,7 +73,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             },
         };
         show_list(shell, &source, options, async || {
-            let mut filter = Filter { types: args.types.clone(), ..Filter::default() };
+            let since = args.since.and_then(|since| since.before(source.now()));
+            let mut filter = Filter { types: args.types.clone(), since, ..Filter::default() };
             if let Some(kind) = &kind {
                 match name {
                     // An object that is gone may have left events; one that is there also names its source.

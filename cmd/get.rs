@@ -9,6 +9,7 @@ mod history;
 mod instance;
 mod inventory;
 mod resources;
+mod suspended;
 
 /// Show lists: instances, components, history, inventory, Flux resources
 #[derive(Subcommand, Debug)]
@@ -22,6 +23,7 @@ pub enum Command {
     Inventory(inventory::Args),
     #[command(visible_alias = "all", alias = "resource")]
     Resources(resources::Args),
+    Suspended(suspended::Args),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
@@ -31,5 +33,6 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
         Command::History(args) => history::run(args, shell),
         Command::Inventory(args) => inventory::run(args, shell),
         Command::Resources(args) => resources::run(args, shell),
+        Command::Suspended(args) => suspended::run(args, shell),
     }
 }

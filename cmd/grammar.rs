@@ -55,6 +55,8 @@ const WORDS_OF_FLUX: [(&str, &str, &str); 14] = [
     ("alerts", "", "Alert"),
 ];
 
+/// `resume --overdue`.
+const OVERDUE: &str = "--overdue";
 /// The noun of FluxInstances in the command tree.
 const INSTANCE: &str = "instance";
 
@@ -66,6 +68,13 @@ pub fn in_order(arguments: &[OsString], tree: &Command) -> Vec<OsString> {
 fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let first = positional(arguments, 1, &[tree])?;
     let word = arguments.get(first)?.to_str()?;
+    if let Some(flag) = arguments.iter().position(|argument| argument == OVERDUE).filter(|_| word == "resume") {
+        // A flag that stands for objects is a noun.
+        let mut ordered = arguments.to_vec();
+        ordered.remove(flag);
+        ordered.insert(first + 1 - usize::from(flag < first), OVERDUE.trim_start_matches('-').into());
+        return Some(ordered);
+    }
     let (_, nouns) = VERBS.iter().find(|(verb, _)| *verb == word)?;
     let verb = tree.get_subcommands().find(|command| is_called(command, word))?;
     // Flags may stand before their noun: those of every noun are looked for.
@@ -246,6 +255,9 @@ mod tests {
         ("suspend gitrepo,ks -l team=a", "suspend resource gitrepo,ks -l team=a"),
         ("suspend ks/app ks/web", "suspend resource ks/app ks/web"),
         ("resume hr web", "resume resource HelmRelease/web"),
+        ("resume --overdue -A", "resume overdue -A"),
+        ("-n apps resume ks --overdue --wait=false", "-n apps resume overdue ks --wait=false"),
+        ("get suspended -A", "get suspended -A"),
         ("wait ks/app --for=delete --timeout 30s", "wait resource Kustomization/app --for=delete --timeout 30s"),
         ("wait --timeout 30s ks app", "wait resource Kustomization/app --timeout 30s"),
         ("export helmrelease web -o json", "export resource HelmRelease/web -o json"),

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::shell::{CliError, Exit, Shell};
 
 mod instance;
+mod overdue;
 mod resource;
 
 /// Resume reconciliation
@@ -13,11 +14,13 @@ mod resource;
 pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
+    Overdue(overdue::Args),
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
         Command::Resource(args) => resource::run(args, shell),
+        Command::Overdue(args) => overdue::run(args, shell),
     }
 }

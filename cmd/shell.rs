@@ -4,6 +4,9 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 mod config;
 pub mod confirm;
@@ -27,6 +30,9 @@ pub use harmless::harmless;
 use harmless::harmless_in_colour;
 pub use interrupt::{Interruption, interrupted};
 
+/// A person who hears nothing for longer wonders.
+const SILENCE: Duration = Duration::from_millis(900);
+
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {
     global: GlobalArgs,
@@ -38,6 +44,10 @@ pub struct Shell {
     stdout_terminal: bool,
     stderr_terminal: bool,
     interruption: Interruption,
+    /// What is waited for when nothing has been said for a while.
+    awaited: Mutex<String>,
+    /// How often something has been said; the highest number stands for progress that goes on.
+    said: AtomicUsize,
 }
 
 impl Shell {
@@ -52,6 +62,8 @@ impl Shell {
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
             interruption: Interruption::default(),
+            awaited: Mutex::new("the cluster".to_owned()),
+            said: AtomicUsize::new(0),
         }
     }
 
@@ -109,6 +121,7 @@ impl Shell {
 
     /// Like [`Shell::print`], for bytes.
     pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        self.speaks();
         let mut out = io::stdout().lock();
         match out.write_all(bytes).and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
@@ -148,7 +161,42 @@ impl Shell {
 
     // A closed stderr must not turn a finished command into a failure.
     fn line(&self, line: &str) {
+        self.speaks();
         let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Something is being said.
+    fn speaks(&self) {
+        // Not beyond the mark of progress.
+        let _ = self.said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| said.checked_add(1));
+    }
+
+    /// From now on progress says what is waited for; a line in between would disturb its picture.
+    pub fn has_progress(&self) {
+        self.said.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// What a person is told to wait for when nothing is said for a second.
+    pub fn awaits(&self, what: impl Into<String>) {
+        *self.awaited.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
+    }
+
+    /// Waits for an answer, and says once what for when nothing has been said for a second. Who reads a file needs no company.
+    pub async fn while_waiting<T>(&self, attempted: &str, answer: impl Future<Output = T>) -> T {
+        let said = self.said.load(Ordering::Relaxed);
+        if said == usize::MAX || !self.stderr_terminal || self.structured_errors {
+            return answer.await;
+        }
+        // On the heap: a run is deep enough to fill the stack otherwise.
+        let mut answer = Box::pin(answer);
+        if let Ok(answered) = tokio::time::timeout(SILENCE, &mut answer).await {
+            return answered;
+        }
+        if self.said.load(Ordering::Relaxed) == said {
+            let whom = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.status(&format!("◎ waiting for {whom} to {attempted} …"));
+        }
+        answer.await
     }
 
     /// What an interrupt says; commands set it as they go.

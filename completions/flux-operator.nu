@@ -292,6 +292,50 @@ module completions {
     ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
   ]
 
+  def "nu-complete flux-operator get suspended ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get suspended color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what is suspended: since when, by whom, why, until when
+  export extern "flux-operator get suspended" [
+    --all-namespaces(-A)      # List objects of all namespaces
+    --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get suspended ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get suspended color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...kinds: string          # Kinds; all without
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator get help" [
   ]
@@ -314,6 +358,10 @@ module completions {
 
   # Show Flux objects of all kinds, or of some
   export extern "flux-operator get help resources" [
+  ]
+
+  # Show what is suspended: since when, by whom, why, until when
+  export extern "flux-operator get help suspended" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -551,6 +599,7 @@ module completions {
   export extern "flux-operator events" [
     --for: string             # The same as the argument, as flux spells it
     --types: string@"nu-complete flux-operator events types" # Keep events of these types: Normal, Warning
+    --since: string           # Keep events since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # Show events of all namespaces
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -1679,7 +1728,7 @@ module completions {
   ]
 
   def "nu-complete flux-operator plan instance output" [] {
-    [ "table" "wide" "json" ]
+    [ "table" "wide" "json" "yaml" ]
   }
 
   def "nu-complete flux-operator plan instance progress" [] {
@@ -1693,7 +1742,7 @@ module completions {
   # Show what an apply of a FluxInstance would change
   export extern "flux-operator plan instance" [
     --filename(-f): string    # File with the FluxInstance; - reads standard input
-    --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a table, a table with unchanged objects, or JSON
+    --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
@@ -1986,8 +2035,16 @@ module completions {
     [ "True" "False" "Unknown" "Suspended" ]
   }
 
+  def "nu-complete flux-operator reconcile all wait" [] {
+    [ "true" "false" ]
+  }
+
   def "nu-complete flux-operator reconcile all dry_run" [] {
     [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator reconcile all progress" [] {
+    [ "auto" "plain" "json" "none" ]
   }
 
   def "nu-complete flux-operator reconcile all color" [] {
@@ -2001,7 +2058,9 @@ module completions {
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
     --force                   # Also ask for what the kind does only when forced
+    --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -2167,6 +2226,8 @@ module completions {
 
   # Suspend the reconciliation of a FluxInstance
   export extern "flux-operator suspend instance" [
+    --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
+    --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2204,6 +2265,8 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
+    --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2363,6 +2426,51 @@ module completions {
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
+  def "nu-complete flux-operator resume overdue wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator resume overdue dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator resume overdue progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator resume overdue color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Resume what was suspended until a time that has passed
+  export extern "flux-operator resume overdue" [
+    --all-namespaces(-A)      # Objects of all namespaces
+    --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator resume overdue color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...kinds: string          # Kinds; all without
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator resume help" [
   ]
@@ -2373,6 +2481,10 @@ module completions {
 
   # Resume the reconciliation of Flux resources
   export extern "flux-operator resume help resource" [
+  ]
+
+  # Resume what was suspended until a time that has passed
+  export extern "flux-operator resume help overdue" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4243,6 +4355,10 @@ module completions {
   export extern "flux-operator help get resources" [
   ]
 
+  # Show what is suspended: since when, by whom, why, until when
+  export extern "flux-operator help get suspended" [
+  ]
+
   # Show what an object consists of, down to the pods
   export extern "flux-operator help tree" [
   ]
@@ -4425,6 +4541,10 @@ module completions {
 
   # Resume the reconciliation of Flux resources
   export extern "flux-operator help resume resource" [
+  ]
+
+  # Resume what was suspended until a time that has passed
+  export extern "flux-operator help resume overdue" [
   ]
 
   # Wait until an object is ready

@@ -25,6 +25,7 @@ pub mod report;
 pub mod resources;
 pub mod revision;
 pub mod status;
+pub mod suspended;
 pub mod trace;
 pub mod tree;
 pub mod version;

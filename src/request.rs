@@ -14,7 +14,7 @@ mod rollout;
 mod watch;
 
 pub use export::bare;
-pub use patch::{reconcile_patch, resume_patch, suspend_patch, token};
+pub use patch::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
 pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};
 pub use rollout::{ComponentState, Rollout};
 pub use watch::{Absent, EventView, LastSeen, Wait, WaitError, WaitEvent};

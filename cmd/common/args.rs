@@ -1,8 +1,12 @@
 //! What the commands that write to objects have in common on the command line.
 
+use std::str::FromStr;
+
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
 use flux_operator::format::{json, yaml};
+use flux_operator::request::SuspendNote;
+use jiff::{SignedDuration, Span, Timestamp};
 use serde::Serialize;
 
 use crate::shell::{CliError, suggest};
@@ -29,6 +33,75 @@ pub struct WaitArgs {
     /// Wait for the outcome; --wait=false only sends the request
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub wait: bool,
+}
+
+/// A moment: so long from now or ago, or a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Distance(SignedDuration),
+    At(Timestamp),
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(time) = text.parse() {
+            return Ok(When::At(time));
+        }
+        let span: Option<Span> = text.parse().ok();
+        let duration = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
+        duration
+            .filter(|duration| duration.is_positive())
+            .map(When::Distance)
+            .ok_or_else(|| "write how long (30m, 2h, 3d) or a time (2026-11-22T18:00:00Z)".to_owned())
+    }
+}
+
+impl When {
+    /// So long before now, or the time; `None` beyond the calendar.
+    pub fn before(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            When::Distance(duration) => now.checked_sub(duration).ok(),
+            When::At(time) => Some(time),
+        }
+    }
+
+    /// So long after now, or the time; `None` beyond the calendar.
+    pub fn after(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            When::Distance(duration) => now.checked_add(duration).ok(),
+            When::At(time) => Some(time),
+        }
+    }
+}
+
+/// What is written on an object that is suspended.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NoteArgs {
+    /// Why, for whoever finds it asleep; `get suspended` shows it
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by
+    /// itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<When>,
+}
+
+impl NoteArgs {
+    /// # Errors
+    /// Usage, for a time that has passed.
+    pub fn note(&self, now: Timestamp) -> Result<SuspendNote<'_>, CliError> {
+        let until = match self.until.map(|until| until.after(now)) {
+            None => None,
+            Some(Some(until)) if until > now => Some(until),
+            Some(_) => {
+                return Err(CliError::usage("--until is no time to come")
+                    .hint("write how long (30m, 2h, 3d) or a later time (2026-11-22T18:00:00Z)"));
+            }
+        };
+        Ok(SuspendNote { reason: self.reason.as_deref().filter(|text| !text.trim().is_empty()), until })
+    }
 }
 
 /// Which objects: `KIND/NAME` as often as wanted, one kind and its names, or all objects of kinds.
@@ -240,6 +313,35 @@ mod tests {
             ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect(), ..ResourceArgs::default() };
         let Wanted::Objects(named) = args.resolve()? else { panic!("objects are named") };
         Ok(named.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
+    }
+
+    #[test]
+    fn moments_are_read_as_distances_and_times() {
+        let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
+        let rows = [
+            ("30m", "2026-11-22T12:30:00Z", "2026-11-22T11:30:00Z"),
+            ("1h30m", "2026-11-22T13:30:00Z", "2026-11-22T10:30:00Z"),
+            ("3d", "2026-11-25T12:00:00Z", "2026-11-19T12:00:00Z"),
+            ("2026-11-22T18:00:00+02:00", "2026-11-22T16:00:00Z", "2026-11-22T16:00:00Z"),
+        ];
+        for (text, after, before) in rows {
+            let when: When = text.parse().unwrap();
+            let shown = |moment: Option<Timestamp>| moment.map(|m| m.to_string());
+            assert_eq!(
+                (shown(when.after(now)).as_deref(), shown(when.before(now)).as_deref()),
+                (Some(after), Some(before))
+            );
+        }
+        for wrong in ["", "3", "-1h", "0s", "soon", "1y"] {
+            assert!(wrong.parse::<When>().is_err(), "{wrong}");
+        }
+        let note = |until: &str| {
+            NoteArgs { reason: Some(" ".into()), until: until.parse().ok() }
+                .note(now)
+                .map(|n| (n.reason.is_none(), n.until))
+        };
+        assert_eq!(note("1h").unwrap(), (true, "2026-11-22T13:00:00Z".parse().ok()));
+        assert_eq!(note("2026-11-22T11:00:00Z").unwrap_err().exit(), crate::shell::Exit::Usage);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::args::DryRun;
+use super::request::Sent;
 use super::session::{HINT_LIMIT, instance_kind};
 use super::{RequestKind, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
@@ -81,7 +82,7 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
 pub async fn request_and_follow(
     session: &Session<'_>,
     targets: &[Target],
-    act: RequestKind,
+    act: RequestKind<'_>,
     dry_run: Option<DryRun>,
     wait: bool,
     mode: ProgressMode,
@@ -93,17 +94,33 @@ pub async fn request_and_follow(
             Some(session.command(&format!("wait {}", words(targets)), &first.target.namespace)),
         );
     }
-    let mut followed = vec![];
+    if wait {
+        failed.extend(follow_sent(session, sent, act, mode).await);
+    } else {
+        for one in sent.iter().filter(|one| sleeps_on(one, act)) {
+            let object = one.target.reference();
+            session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
+        }
+    }
+    all_or_error(session, failed, targets.len(), act.goal())
+}
+
+/// Whether a request was stored that is not looked at.
+fn sleeps_on(sent: &Sent, act: RequestKind<'_>) -> bool {
+    sent.target.is_suspended(&sent.object) && !matches!(act, RequestKind::Suspend(_))
+}
+
+/// Follows every object that got a request until it is ready; returns what became of those that did not.
+pub async fn follow_sent(
+    session: &Session<'_>,
+    sent: Vec<Sent>,
+    act: RequestKind<'_>,
+    mode: ProgressMode,
+) -> Vec<CliError> {
+    let (mut followed, mut failed) = (vec![], vec![]);
     for one in sent {
-        let suspended = one.target.is_suspended(&one.object);
-        if suspended && act != RequestKind::Suspend {
-            // A request to a suspended object is stored and not looked at.
-            if wait {
-                failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
-            } else {
-                let object = one.target.reference();
-                session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
-            }
+        if sleeps_on(&one, act) {
+            failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
         } else if one.target.kind.has_status && is_static(&one.object) {
             let object = one.target.reference();
             let status = format!("{object} is only a reference to a registry: no controller reports on it");
@@ -117,16 +134,15 @@ pub async fn request_and_follow(
             });
         }
     }
-    if wait && let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
+    if let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
         hint_at_nobody(session, &instance.target).await;
     }
-    if wait
-        && !followed.is_empty()
+    if !followed.is_empty()
         && let Err(error) = until_ready(session, &followed, mode).await
     {
         failed.push(error);
     }
-    all_or_error(session, failed, targets.len(), act.goal())
+    failed
 }
 
 /// Says at once, rather than when the time is up, that no operator will answer.

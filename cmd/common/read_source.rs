@@ -215,7 +215,7 @@ pub fn instance_type() -> ResourceType {
 /// Ends a read that takes longer than `--timeout`, or a minute.
 pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T, CliError> {
     let limit = shell.global().timeout.map_or(READ_TIMEOUT, |t| t.0);
-    tokio::time::timeout(limit, read).await.map_err(|_| {
+    tokio::time::timeout(limit, shell.while_waiting("answer", read)).await.map_err(|_| {
         CliError::new(
             Exit::Unhealthy,
             format!("timed out after {}s: the cluster has not answered", limit.as_secs_f64()),

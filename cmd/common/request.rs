@@ -5,7 +5,7 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
 use flux_operator::api::well_known;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
-use flux_operator::request::{reconcile_patch, resume_patch, suspend_patch, token};
+use flux_operator::request::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
@@ -57,21 +57,22 @@ impl Target {
 
 /// What is asked of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
+pub enum RequestKind<'a> {
     /// `reset` also forgets the failures of a Helm release.
     Reconcile {
         force: bool,
         reset: bool,
     },
-    Suspend,
+    /// With why and until when.
+    Suspend(SuspendNote<'a>),
     Resume,
 }
 
-impl RequestKind {
+impl RequestKind<'_> {
     fn patch(self, suspension: Suspension, token: &str) -> Value {
         match self {
             RequestKind::Reconcile { force, reset } => reconcile_patch(token, force, reset),
-            RequestKind::Suspend => suspend_patch(suspension),
+            RequestKind::Suspend(note) => suspend_patch(suspension, note),
             RequestKind::Resume => resume_patch(suspension, token),
         }
     }
@@ -79,7 +80,7 @@ impl RequestKind {
     fn verb(self) -> &'static str {
         match self {
             RequestKind::Reconcile { .. } => "request the reconciliation of",
-            RequestKind::Suspend => "suspend",
+            RequestKind::Suspend(_) => "suspend",
             RequestKind::Resume => "resume",
         }
     }
@@ -88,7 +89,7 @@ impl RequestKind {
     pub fn goal(self) -> &'static str {
         match self {
             RequestKind::Reconcile { .. } => "reconciled",
-            RequestKind::Suspend => "suspended",
+            RequestKind::Suspend(_) => "suspended",
             RequestKind::Resume => "resumed",
         }
     }
@@ -97,7 +98,7 @@ impl RequestKind {
         match self {
             RequestKind::Reconcile { force: false, .. } => "► reconciliation requested for",
             RequestKind::Reconcile { force: true, .. } => "► forced reconciliation requested for",
-            RequestKind::Suspend => "✔ reconciliation suspended for",
+            RequestKind::Suspend(_) => "✔ reconciliation suspended for",
             RequestKind::Resume => "✔ reconciliation resumed for",
         }
     }
@@ -120,7 +121,7 @@ pub struct Sent {
 pub async fn send(
     session: &Session<'_>,
     targets: &[Target],
-    act: RequestKind,
+    act: RequestKind<'_>,
     dry_run: Option<DryRun>,
 ) -> Result<(Vec<Sent>, Vec<CliError>), CliError> {
     let token = token(jiff::Timestamp::now());
@@ -169,7 +170,14 @@ fn preview(target: &Target, patch: Value) -> Value {
     if let (Some(to), Some(annotations)) =
         (document.pointer_mut("/metadata").and_then(Value::as_object_mut), patch.pointer("/metadata/annotations"))
     {
-        to.insert("annotations".into(), annotations.clone());
+        let mut annotations = annotations.clone();
+        // What would be removed is no field that would be set.
+        if let Some(keys) = annotations.as_object_mut() {
+            keys.retain(|_, value| !value.is_null());
+        }
+        if annotations.as_object().is_some_and(|keys| !keys.is_empty()) {
+            to.insert("annotations".into(), annotations);
+        }
     }
     if let (Some(to), Some(spec)) = (document.as_object_mut(), patch.get("spec")) {
         to.insert("spec".into(), spec.clone());

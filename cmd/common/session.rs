@@ -66,7 +66,8 @@ impl<'a> Session<'a> {
     /// Connects as the flags say, but to this context of the kubeconfig; `None` is its current one.
     pub async fn of_context(shell: &'a Shell, context: Option<&str>) -> Result<Self, CliError> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
-        let cluster = connect(shell, context).await?;
+        let cluster = shell.while_waiting("be reached", connect(shell, context)).await?;
+        shell.awaits(cluster.endpoint.to_string());
         Ok(Session { shell, cluster, deadline, context: context.map(str::to_owned) })
     }
 
@@ -175,6 +176,7 @@ impl<'a> Session<'a> {
         attempted: &str,
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, CliError> {
+        let work = self.shell.while_waiting(attempted, work);
         match timeout_at(self.deadline.instant(), work).await {
             Ok(Ok(value)) => Ok(value),
             // In the words of the command.

@@ -3,6 +3,7 @@
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::Absent;
+use flux_operator::request::SuspendNote;
 use serde_json::Value;
 
 use super::request_deletion;
@@ -84,7 +85,8 @@ async fn delete(
     // The answer took as long as it took.
     let session = &session.with_new_deadline();
     if args.with_suspend && !suspended {
-        let (_, failed) = send(session, std::slice::from_ref(target), RequestKind::Suspend, None).await?;
+        let (_, failed) =
+            send(session, std::slice::from_ref(target), RequestKind::Suspend(SuspendNote::default()), None).await?;
         if let Some(error) = failed.into_iter().next() {
             return Err(error);
         }

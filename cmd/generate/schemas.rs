@@ -8,6 +8,7 @@ use flux_operator::inspect::instance::HistoryRow;
 use flux_operator::inspect::inventory::InventoryRow;
 use flux_operator::inspect::report::StatsRow;
 use flux_operator::inspect::status::StatusView;
+use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::inspect::trace::Trace;
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::version::VersionView;
@@ -38,6 +39,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("components", schema::<List<ComponentRow>>()),
         ("history", schema::<List<HistoryRow>>()),
         ("inventory", schema::<List<InventoryRow>>()),
+        ("suspended", schema::<List<SuspendedRow>>()),
         ("stats", schema::<List<StatsRow>>()),
         ("tree", schema::<TreeNode>()),
         ("trace", schema::<Trace>()),

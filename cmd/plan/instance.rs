@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use flux_operator::format::json;
+use flux_operator::format::{json, yaml};
 use flux_operator::reconcile::{Plan, SavedPlan};
 use jiff::Timestamp;
 
@@ -12,6 +12,7 @@ use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::{self, DistributionArgs};
 use crate::common::saved_plan::PlanFile;
 use crate::common::{Session, Target};
+use crate::render::table::terminal_width;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -19,7 +20,8 @@ use crate::shell::{CliError, Exit, Shell};
 ///
 /// Every object is sent to the API server as a dry run and compared with what is
 /// there: what is created, which fields change and who set them, what restarts,
-/// what is pruned. Ends with 0 when nothing differs, with 1 when something does,
+/// what is pruned. Of a suspended instance it shows what would happen once it is
+/// resumed. Ends with 0 when nothing differs, with 1 when something does,
 /// and with 2 or more when it cannot be told.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -37,7 +39,7 @@ pub struct Args {
     /// File with the FluxInstance; - reads standard input
     #[arg(short, long, value_name = "FILE", alias = "file")]
     pub filename: Option<String>,
-    /// Format: a table, a table with unchanged objects, or JSON
+    /// Format: a screen, all objects with all fields (wide), JSON or YAML
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
     pub output: Output,
     /// Print unified YAML diffs; values of secrets are masked
@@ -57,6 +59,7 @@ pub enum Output {
     Table,
     Wide,
     Json,
+    Yaml,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -95,14 +98,19 @@ async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
 }
 
 fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
+    let style = view::Style {
+        width: shell.stdout_is_terminal().then(terminal_width),
+        color: shell.stdout_color(),
+        all: args.output == Output::Wide,
+        now: Timestamp::now(),
+    };
     if args.diff {
-        return view::diffs(plan, shell.stdout_color());
+        return view::diffs(plan, &style);
     }
+    let failed = "cannot print the plan";
     match args.output {
-        Output::Table => Ok(view::table(plan, shell, false, Timestamp::now())),
-        Output::Wide => Ok(view::table(plan, shell, true, Timestamp::now())),
-        Output::Json => {
-            json::to_string(&view::json(plan)?).map_err(|e| CliError::failed("cannot print the plan").caused_by(&e))
-        }
+        Output::Table | Output::Wide => Ok(view::screen(plan, &style)),
+        Output::Json => json::to_string(&view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        Output::Yaml => yaml::to_string(&view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
     }
 }

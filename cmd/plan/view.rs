@@ -1,7 +1,8 @@
-//! A plan for people: a table by action, the fields that change and who set them, and diffs.
+//! A plan for people: object by object the fields that change and who set them, and diffs.
 
+use anstyle::{AnsiColor, Reset};
 use flux_operator::format::yaml;
-use flux_operator::inspect::listing::{Cell, short_age};
+use flux_operator::inspect::listing::short_age;
 use flux_operator::k8s::ObjectId;
 use flux_operator::k8s::diff::comparable;
 use flux_operator::k8s::documentation::is_documentation;
@@ -11,10 +12,12 @@ use flux_operator::reconcile::plan::{PlannedObject, Step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use similar::TextDiff;
+use unicode_width::UnicodeWidthStr;
 
 use crate::common::run_in_process::plan_counts;
-use crate::render::table::{Heading, TableStyle, TableWriter, cut, terminal_width};
-use crate::shell::{CliError, Shell};
+use crate::render::table::{clean, cut};
+use crate::render::wrap::wrapped;
+use crate::shell::CliError;
 
 /// What stands for a value nobody should read.
 const MASK: &str = "***";
@@ -35,52 +38,102 @@ fn word(step: Step) -> &'static str {
     }
 }
 
-/// The table, and below it what it means: restarts, API versions that go away, counts.
-pub fn table(plan: &Plan, shell: &Shell, all: bool, now: Timestamp) -> String {
-    let mut rows: Vec<Vec<Cell>> = vec![];
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Columns of the terminal; `None` for a pipe, where nothing is wrapped.
+    pub width: Option<usize>,
+    pub color: bool,
+    /// Also unchanged objects, and every field.
+    pub all: bool,
+    pub now: Timestamp,
+}
+
+impl Style {
+    fn paint(&self, color: AnsiColor, text: &str) -> String {
+        if self.color { format!("{}{text}{}", color.on_default(), Reset) } else { text.to_owned() }
+    }
+
+    /// A line of words behind an indent, wrapped to the terminal.
+    fn line(&self, indent: usize, text: &str) -> String {
+        let lines = match self.width {
+            Some(width) => wrapped(text, width.saturating_sub(indent), usize::MAX),
+            None => vec![text.to_owned()],
+        };
+        lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+    }
+
+    /// `~ configure  Deployment/flux-system/source-controller`: never cut.
+    fn object(&self, step: Step, object: &str) -> String {
+        let (mark, color) = match step {
+            Step::Create => ("+", AnsiColor::Green),
+            Step::Configure => ("~", AnsiColor::Yellow),
+            Step::Prune => ("-", AnsiColor::Red),
+            Step::Unchanged | Step::Skip => (" ", AnsiColor::BrightBlack),
+        };
+        format!("{} {object}\n", self.paint(color, &format!("{mark} {:9}", word(step))))
+    }
+}
+
+/// What a plan is about, then each object with the fields that change below it, and what all that means.
+pub fn screen(plan: &Plan, style: &Style) -> String {
+    let mut text = head(plan, style);
     for step in [Step::Create, Step::Configure] {
         for object in plan.objects.iter().filter(|o| o.step == step) {
-            let mut details = details(object, all, now).into_iter();
-            rows.push(row(word(step), &object.object.to_string(), &details.next().unwrap_or_default()));
-            rows.extend(details.map(|detail| row("", "", &detail)));
+            text.push_str(&style.object(step, &object.object.to_string()));
+            text.push_str(&details(object, style));
         }
     }
     for prune in &plan.prune {
+        text.push_str(&style.object(prune.step, &prune.object.to_string()));
         let lost = prune.custom_resources.as_ref().map(|lost| format!("takes {lost} with it"));
-        let why = lost.or_else(|| prune.reason.clone()).unwrap_or_default();
-        rows.push(row(word(prune.step), &prune.object.to_string(), &why));
+        let why = lost.or_else(|| prune.reason.clone());
+        text.push_str(&why.map(|why| style.line(4, &why)).unwrap_or_default());
     }
-    let unchanged = plan.objects.iter().filter(|o| o.step == Step::Unchanged);
-    if all {
-        rows.extend(unchanged.map(|object| row(word(Step::Unchanged), &object.object.to_string(), "")));
-    } else {
-        match unchanged.count() {
-            0 => {}
-            count => rows.push(row(word(Step::Unchanged), &format!("{count} objects"), "")),
-        }
+    let unchanged: Vec<_> = plan.objects.iter().filter(|o| o.step == Step::Unchanged).collect();
+    if style.all {
+        text.extend(unchanged.iter().map(|object| style.object(Step::Unchanged, &object.object.to_string())));
+    } else if !unchanged.is_empty() {
+        text.push_str(&style.object(Step::Unchanged, &format!("{} objects", unchanged.len())));
     }
-    let width = shell.stdout_is_terminal().then(terminal_width);
-    let style = TableStyle { width, headers: true, color: shell.stdout_color(), now };
-    let mut text = TableWriter::new(["ACTION", "OBJECT", "FIELDS"].map(Heading::new).into(), style).page(&rows);
+    text + &sums(plan, style)
+}
+
+/// Which instance, and from where to where it goes.
+fn head(plan: &Plan, style: &Style) -> String {
+    let instance = &plan.instance;
+    let revision = match plan.previous_revision.as_deref() {
+        Some(same) if same == plan.revision => same.to_owned(),
+        from => format!("{} → {}", from.unwrap_or("nothing"), plan.revision),
+    };
+    let mut text = style.line(0, &format!("Instance: {}/{}", instance.namespace, instance.name));
+    text.push_str(&style.line(0, &format!("Revision: {revision}")));
+    if plan.suspended {
+        let says = "Suspended: nothing of this happens before the instance is resumed";
+        text.push_str(&style.line(0, says));
+    }
+    text + "\n"
+}
+
+/// What restarts, what is no longer served, and the counts.
+fn sums(plan: &Plan, style: &Style) -> String {
+    let mut text = String::new();
     let restarts: Vec<String> = plan.restarts().iter().map(ToString::to_string).collect();
     if !restarts.is_empty() {
-        text.push_str(&format!("\nRestarts: {}\n", restarts.join(", ")));
+        text.push_str(&format!("\n{}", style.line(0, &format!("Restarts: {}", restarts.join(", ")))));
     }
     for removed in &plan.removed_versions {
         let stored = match removed.stored.as_slice() {
             [] => String::new(),
             versions => format!("; objects are still stored as {}", versions.join(", ")),
         };
-        text.push_str(&format!("\nNo longer served: {} {}{stored}\n", removed.definition, removed.versions.join(", ")));
+        let says = format!("No longer served: {} {}{stored}", removed.definition, removed.versions.join(", "));
+        text.push_str(&format!("\n{}", style.line(0, &says)));
     }
-    let revision = match plan.previous_revision.as_deref() {
-        Some(same) if same == plan.revision => same.to_owned(),
-        from => format!("{} -> {}", from.unwrap_or("nothing"), plan.revision),
-    };
     let wording = plan.objects.iter().filter(|o| o.step == Step::Configure && is_wording(o)).count();
     let wording =
         if wording > 0 { format!("; {wording} of those to configure in documentation only") } else { String::new() };
-    text.push_str(&format!("\nRevision: {revision}\nPlan: {}{wording}\n", plan_counts(plan)));
+    text.push_str(&format!("\n{}", style.line(0, &format!("Plan: {}{wording}", plan_counts(plan)))));
     text
 }
 
@@ -89,44 +142,39 @@ fn is_wording(object: &PlannedObject) -> bool {
     !object.changes.is_empty() && object.changes.iter().all(|change| is_documentation(&change.path))
 }
 
-/// An empty cell is what a continued row shows.
-fn row(action: &str, object: &str, fields: &str) -> Vec<Cell> {
-    let blank = |text: &str| if text.is_empty() { " ".to_owned() } else { text.to_owned() };
-    vec![Cell::Text(blank(action)), Cell::Text(blank(object)), Cell::message(&blank(fields))]
-}
-
-fn details(object: &PlannedObject, all: bool, now: Timestamp) -> Vec<String> {
+/// What is said below an object.
+fn details(object: &PlannedObject, style: &Style) -> String {
     let secret = object.object.kind == "Secret";
-    let mut details = fields(&object.changes, secret, all, now);
+    let mut text = fields(&object.changes, secret, style);
     if object.takes_over {
-        details.push("(takes fields over from other tools)".to_owned());
+        text.push_str(&style.line(4, "takes fields over from other tools"));
     }
     if object.deferred {
-        details.push("(compared when what it needs is there)".to_owned());
+        text.push_str(&style.line(4, "compared when what it needs is there"));
     }
-    details
+    text
 }
 
-/// The fields that change, one a line: all of them, or a handful with wording in one line.
-fn fields(changes: &[FieldChange], secret: bool, all: bool, now: Timestamp) -> Vec<String> {
-    let (wording, meant): (Vec<_>, Vec<_>) = changes.iter().partition(|change| !all && is_documentation(&change.path));
-    let shown = if all { meant.len() } else { FIELDS_SHOWN };
-    let mut lines: Vec<String> = meant.iter().take(shown).map(|change| field(change, secret, now)).collect();
+/// The fields that change, each with who set it: all of them, or a handful with wording in one line.
+fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
+    let (wording, meant): (Vec<_>, Vec<_>) =
+        changes.iter().partition(|change| !style.all && is_documentation(&change.path));
+    let shown = if style.all { meant.len() } else { FIELDS_SHOWN };
+    let mut text: String = meant.iter().take(shown).map(|change| field(change, secret, style)).collect();
     if meant.len() > shown {
-        lines.push(format!("… and {} more", meant.len() - shown));
+        text.push_str(&style.line(4, &format!("… and {} more", meant.len() - shown)));
     }
+    let texts = |count: usize| format!("{count} {}", if count == 1 { "text" } else { "texts" });
     match (wording.len(), meant.len()) {
         (0, _) => {}
-        (count, 0) => lines.push(format!("documentation only ({count} {})", if count == 1 { "text" } else { "texts" })),
-        (count, _) => {
-            lines.push(format!("… and the documentation ({count} {})", if count == 1 { "text" } else { "texts" }))
-        }
+        (count, 0) => text.push_str(&style.line(4, &format!("documentation only ({})", texts(count)))),
+        (count, _) => text.push_str(&style.line(4, &format!("… and the documentation ({})", texts(count)))),
     }
-    lines
+    text
 }
 
-/// `spec.replicas: 3 -> 1 (set by kubectl, 5m ago)`.
-fn field(change: &FieldChange, secret: bool, now: Timestamp) -> String {
+/// `spec.replicas: 3 → 1`, and below it who set the live value and when.
+fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
     let (from, to) = (text(&change.from), text(&change.to));
     let same = same_start(&from, &to);
@@ -139,15 +187,37 @@ fn field(change: &FieldChange, secret: bool, now: Timestamp) -> String {
         }
         _ => text.to_owned(),
     };
-    let mut text = format!("{}: {} -> {}", change.path, value(&change.from, &from), value(&change.to, &to));
-    if let Some(owner) = &change.owner {
-        text.push_str(&format!(" (set by {}", owner.manager));
-        if let Ok(time) = owner.time.parse::<Timestamp>() {
-            text.push_str(&format!(", {} ago", short_age(time, now)));
+    let (from, to) = (clean(&value(&change.from, &from)), clean(&value(&change.to, &to)));
+    let whole = format!("{}: {from} → {to}", change.path);
+    let (red, green) = (style.paint(AnsiColor::Red, &from), style.paint(AnsiColor::Green, &to));
+    let mut text = match style.width {
+        // What does not fit beside its path stands below it, and there one under the other.
+        Some(width) if 4 + whole.width() > width => {
+            let values = format!("{from} → {to}");
+            let path = format!("    {}:\n", change.path);
+            if 6 + values.width() > width {
+                format!("{path}      {red}\n      → {green}\n")
+            } else {
+                format!("{path}      {red} → {green}\n")
+            }
         }
-        text.push(')');
+        _ => format!("    {}: {red} → {green}\n", change.path),
+    };
+    if let Some(says) = culprit(change, style.now) {
+        text.push_str(&style.paint(AnsiColor::Cyan, style.line(6, &says).trim_end()));
+        text.push('\n');
     }
     text
+}
+
+/// `set by kubectl, 5m ago`.
+fn culprit(change: &FieldChange, now: Timestamp) -> Option<String> {
+    let owner = change.owner.as_ref()?;
+    let manager = clean(&owner.manager);
+    Some(match owner.time.parse::<Timestamp>() {
+        Ok(time) => format!("set by {manager}, {} ago", short_age(time, now)),
+        Err(_) => format!("set by {manager}"),
+    })
 }
 
 /// How many characters long values have in common at their start, back to where a part of them begins.
@@ -198,21 +268,31 @@ fn mask(object: &mut Value, with: impl Fn(&str, &str) -> &'static str) {
     }
 }
 
-/// Unified diffs of everything that changes, as YAML.
-pub fn diffs(plan: &Plan, color: bool) -> Result<String, CliError> {
-    let mut text = String::new();
+/// Unified diffs of everything that changes, as YAML, between the same head and sums as [`screen`]; before each stand the
+/// fields that somebody else had set.
+pub fn diffs(plan: &Plan, style: &Style) -> Result<String, CliError> {
+    let mut text = head(plan, style);
+    let paint = |diff: String| if style.color { paint(&diff) } else { diff };
     for planned in &plan.objects {
         let to = Some(planned.result.as_ref().unwrap_or(&planned.desired));
-        match planned.step {
-            Step::Create => text.push_str(&diff(&planned.object, None, to)?),
-            Step::Configure => text.push_str(&diff(&planned.object, planned.live.as_ref(), to)?),
-            Step::Unchanged | Step::Prune | Step::Skip => {}
+        let diff = match planned.step {
+            Step::Create => diff(&planned.object, None, to)?,
+            Step::Configure => diff(&planned.object, planned.live.as_ref(), to)?,
+            Step::Unchanged | Step::Prune | Step::Skip => continue,
+        };
+        text.push_str(&style.object(planned.step, &planned.object.to_string()));
+        for change in &planned.changes {
+            if let Some(says) = culprit(change, style.now) {
+                text.push_str(&style.line(4, &format!("{} {says}", change.path)));
+            }
         }
+        text.push_str(&paint(diff));
     }
     for prune in plan.prune.iter().filter(|p| p.step == Step::Prune) {
-        text.push_str(&diff(&prune.object, Some(&prune.live), None)?);
+        text.push_str(&style.object(prune.step, &prune.object.to_string()));
+        text.push_str(&paint(diff(&prune.object, Some(&prune.live), None)?));
     }
-    Ok(if color { paint(&text) } else { text })
+    Ok(text + &sums(plan, style))
 }
 
 fn diff(object: &ObjectId, from: Option<&Value>, to: Option<&Value>) -> Result<String, CliError> {
@@ -302,16 +382,97 @@ mod tests {
         assert_eq!(changed.len(), 1, "{changed:?}");
     }
 
+    fn style(width: Option<usize>, all: bool) -> Style {
+        Style { width, color: false, all, now: "2026-11-21T00:05:00Z".parse().unwrap() }
+    }
+
+    fn replicas() -> FieldChange {
+        serde_json::from_value(json!({"path": "spec.replicas", "from": 3, "to": 1,
+            "owner": {"manager": "kubectl", "operation": "Update", "time": "2026-11-21T00:00:00Z"}}))
+        .unwrap()
+    }
+
     #[test]
     fn fields_name_who_set_them_and_when() {
-        let change: FieldChange = serde_json::from_value(json!({"path": "spec.replicas", "from": 3, "to": 1,
-            "owner": {"manager": "kubectl", "operation": "Update", "time": "2026-11-21T00:00:00Z"}}))
-        .unwrap();
-        let now = "2026-11-21T00:05:00Z".parse().unwrap();
-        assert_eq!(field(&change, false, now), "spec.replicas: 3 -> 1 (set by kubectl, 5m ago)");
+        assert_eq!(
+            field(&replicas(), false, &style(None, false)),
+            "    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n"
+        );
+        let colored = field(&replicas(), false, &Style { color: true, ..style(None, false) });
+        assert!(colored.contains("\u{1b}[31m3\u{1b}[0m → \u{1b}[32m1\u{1b}[0m"), "{colored:?}");
         let secret: FieldChange =
             serde_json::from_value(json!({"path": "data.password", "from": "a", "to": "b"})).unwrap();
-        assert_eq!(field(&secret, true, now), "data.password: *** -> ***");
+        assert_eq!(field(&secret, true, &style(None, false)), "    data.password: *** → ***\n");
+    }
+
+    #[test]
+    fn a_field_that_is_too_long_for_the_terminal_is_stacked_and_a_pipe_keeps_its_line() {
+        let change: FieldChange = serde_json::from_value(
+            json!({"path": "metadata.labels[app.kubernetes.io/managed-by]", "from": "flux-operator-of-somebody", "to": "me"}),
+        )
+        .unwrap();
+        let path = "    metadata.labels[app.kubernetes.io/managed-by]:";
+        assert_eq!(
+            field(&change, false, &style(Some(60), false)),
+            format!("{path}\n      \"flux-operator-of-somebody\" → \"me\"\n")
+        );
+        assert_eq!(
+            field(&change, false, &style(Some(36), false)),
+            format!("{path}\n      \"flux-operator-of-somebody\"\n      → \"me\"\n")
+        );
+        assert_eq!(
+            field(&change, false, &style(None, false)),
+            format!("{path} \"flux-operator-of-somebody\" → \"me\"\n")
+        );
+    }
+
+    fn plan(suspended: bool) -> Plan {
+        let object = |kind: &str, step: &str| {
+            let api_version = "apps/v1";
+            let live = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}});
+            let mut planned: PlannedObject = serde_json::from_value(json!({"step": step, "desired": live,
+                "object": serde_json::to_value(ObjectId::new("apps", kind, Some("n"), "a")).unwrap()}))
+            .unwrap();
+            planned.live = Some(
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}, "spec": {"replicas": 3}}),
+            );
+            planned
+        };
+        let mut changed = object("Deployment", "configure");
+        changed.changes = vec![replicas()];
+        let mut plan: Plan = serde_json::from_value(json!({
+            "instance": {"namespace": "flux-system", "name": "flux", "uid": "u", "generation": 1},
+            "suspended": suspended, "version": "v2.9.4", "revision": "v2.9.4@sha256:b",
+            "previousRevision": "v2.9.3@sha256:a", "images": [], "objects": [], "prune": [], "removedVersions": [],
+            "warnings": []}))
+        .unwrap();
+        plan.objects = vec![object("StatefulSet", "create"), changed, object("DaemonSet", "unchanged")];
+        plan
+    }
+
+    #[test]
+    fn a_plan_is_a_stack_of_objects_between_its_head_and_its_sums() {
+        let expected = "Instance: flux-system/flux\nRevision: v2.9.3@sha256:a → v2.9.4@sha256:b\n\n\
+            + create    StatefulSet/n/a\n\
+            ~ configure Deployment/n/a\n    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n\
+            \x20 unchanged 1 objects\n\n\
+            Plan: 1 to create, 1 to configure, 1 unchanged\n";
+        assert_eq!(screen(&plan(false), &style(None, false)), expected);
+        assert!(screen(&plan(true), &style(Some(80), false)).contains("Suspended: nothing of this happens before"));
+        let narrow = screen(&plan(false), &style(Some(40), false));
+        assert!(narrow.lines().all(|line| line.width() <= 40), "{narrow}");
+    }
+
+    #[test]
+    fn diffs_stand_between_the_same_head_and_sums_and_name_who_set_what() {
+        let text = diffs(&plan(false), &style(None, false)).unwrap();
+        assert!(text.starts_with("Instance: flux-system/flux\nRevision: "), "{text}");
+        assert!(
+            text.contains("~ configure Deployment/n/a\n    spec.replicas set by kubectl, 5m ago\n--- live/"),
+            "{text}"
+        );
+        assert!(text.contains("-  replicas: 3\n"), "{text}");
+        assert!(text.ends_with("\nPlan: 1 to create, 1 to configure, 1 unchanged\n"), "{text}");
     }
 
     #[test]
@@ -322,13 +483,15 @@ mod tests {
             (0..count).map(|n| change(path(n))).collect()
         };
         let meant = |count: usize| -> Vec<FieldChange> { (0..count).map(|n| change(format!("spec.f{n}"))).collect() };
-        let lines = |changes: &[FieldChange], all| fields(changes, false, all, Timestamp::UNIX_EPOCH);
+        let lines = |changes: &[FieldChange], all| -> Vec<String> {
+            fields(changes, false, &style(None, all)).lines().map(|line| line.trim_start().to_owned()).collect()
+        };
         assert_eq!(lines(&wording(47), false), ["documentation only (47 texts)"]);
         assert_eq!(lines(&wording(47), true).len(), 47);
         let many = [wording(1), meant(52)].concat();
         let shown = lines(&many, false);
         assert_eq!(shown.len(), 7);
-        assert_eq!(shown[4..], ["spec.f4: 1 -> 2", "… and 47 more", "… and the documentation (1 text)"]);
+        assert_eq!(shown[4..], ["spec.f4: 1 → 2", "… and 47 more", "… and the documentation (1 text)"]);
         assert_eq!(lines(&many, true).len(), 53);
         assert_eq!(lines(&meant(5), false).len(), 5);
     }
@@ -339,8 +502,8 @@ mod tests {
         let change: FieldChange =
             serde_json::from_value(json!({"path": "image", "from": image("v1.9.4"), "to": image("v1.9.0")})).unwrap();
         assert_eq!(
-            field(&change, false, Timestamp::UNIX_EPOCH),
-            "image: …v1.9.4@sha256:0123456789\" -> …v1.9.0@sha256:0123456789\""
+            field(&change, false, &style(None, false)),
+            "    image: …v1.9.4@sha256:0123456789\" → …v1.9.0@sha256:0123456789\"\n"
         );
     }
 

@@ -4,18 +4,21 @@ use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
 use crate::common::args::{DryRunArgs, kind, must_reconcile};
-use crate::common::{CONCURRENT, RequestKind, Session, Target, all_or_error, send};
+use crate::common::{CONCURRENT, RequestKind, Session, Target, all_or_error, follow_sent, send};
 use crate::shell::output::ReadyStatus;
+use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Reconcile every object of a kind now
 ///
-/// Sends the requests and does not wait; `wait resource` does. The number of
-/// requests that are under way at once is bounded.
+/// Sends the requests; with --wait it also waits until each object is ready. The
+/// number of requests that are under way at once is bounded.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Try every failed Helm release of the cluster again\n  \
     flux-operator reconcile all --kind HelmRelease --ready-status False -A\n\n  \
+    # Fetch all repositories of the cluster, and see how that ends\n  \
+    flux-operator reconcile all --kind gitrepo -A --wait\n\n  \
     # Fetch all repositories of a namespace\n  \
     flux-operator -n apps reconcile all --kind gitrepo")]
 pub struct Args {
@@ -34,8 +37,13 @@ pub struct Args {
     /// Also ask for what the kind does only when forced
     #[arg(long)]
     pub force: bool,
+    /// Wait until each object has handled its request and is ready
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub wait: bool,
     #[command(flatten)]
     pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -65,7 +73,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.status(&format!("nothing to reconcile: no such {} in {place}", kind.kind));
             return Ok(Exit::Done);
         }
-        let (count, mut failed) = (targets.len(), vec![]);
+        let (count, mut sent, mut failed) = (targets.len(), vec![], vec![]);
         let act = RequestKind::Reconcile { force: args.force, reset: false };
         for (round, some) in targets.chunks(CONCURRENT).enumerate() {
             if args.dry_run.dry_run.is_none() {
@@ -74,7 +82,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     format!("{answered} of {count} requests were sent before, and {} more may have been", some.len());
                 shell.interruption().set(sent, None);
             }
-            failed.extend(send(&session, some, act, args.dry_run.dry_run).await?.1);
+            let (accepted, refused) = send(&session, some, act, args.dry_run.dry_run).await?;
+            sent.extend(accepted);
+            failed.extend(refused);
+        }
+        if args.wait {
+            // All controllers are at work by now, so a part is waited for while the next one gets ready.
+            while !sent.is_empty() {
+                let some = sent.drain(..sent.len().min(CONCURRENT)).collect();
+                failed.extend(follow_sent(&session, some, act, args.progress.progress).await);
+            }
         }
         all_or_error(&session, failed, count, "reconciled")
     })

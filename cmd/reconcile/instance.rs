@@ -8,7 +8,7 @@ use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
-use crate::common::{RequestKind, Session, Target, request_and_follow};
+use crate::common::{RequestKind, Session, Target, request_and_follow, suspended};
 use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -74,6 +74,9 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     let mode = args.progress.progress;
     if args.dry_run.dry_run == Some(DryRun::Server) {
         let plan = run_in_process::plan(session, target, None, &args.distribution, mode).await?;
+        if plan.suspended {
+            return Err(suspended(session, target));
+        }
         let place = session.place(&target.reference());
         for (definition, lost) in plan.lost_custom_resources() {
             shell.warn(&format!("{definition} takes {lost} with it"));

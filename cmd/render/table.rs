@@ -488,7 +488,7 @@ mod tests {
         let mut table = TableWriter::new(headings(&["NAME", "READY"]), style(None));
         table.page(&[vec![Cell::text("long-name"), Cell::text("x")]]);
         assert_eq!(table.page(&[vec![Cell::text("a"), Cell::text("y")]]), "a           y\n");
-        let mut narrow = TableWriter::new(headings(&COLUMNS), style(Some(50)));
+        let mut narrow = TableWriter::new(headings(&COLUMNS), style(Some(52)));
         narrow.page(&[row("a-name-that-takes-room", "v1", "some words to be wrapped")]);
         assert_eq!(narrow.page(&[row("a", "v1", "short")]), "a                       True   short\n");
     }

@@ -20,6 +20,8 @@ pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 pub const HOME: &str = "HOME";
 /// Switches colour off when set to anything but an empty text (<https://no-color.org>).
 pub const NO_COLOR: &str = "NO_COLOR";
+/// What the terminal can do; `dumb` ones get lines instead of moving pictures.
+pub const TERM: &str = "TERM";
 /// Log filter; overrides `-v`.
 pub const RUST_LOG: &str = "RUST_LOG";
 /// Where plugins named `flux-operator-NAME` are looked for.

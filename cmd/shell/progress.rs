@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
-use super::Shell;
+use super::{Shell, environment};
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -89,10 +89,17 @@ const KEY_WIDTH: usize = 32;
 impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
         let talkative = !shell.global().quiet;
+        if mode != ProgressMode::None {
+            shell.has_progress();
+        }
+        // A terminal that cannot move its cursor gets a line for every change.
+        let can_redraw = environment::text(environment::TERM).is_none_or(|terminal| terminal != "dumb");
         let renderer = match mode {
             ProgressMode::Json => Renderer::Json,
             ProgressMode::Plain => Renderer::Plain,
-            ProgressMode::Auto if talkative && shell.stderr_is_terminal() && shell.global().verbose == 0 => {
+            ProgressMode::Auto
+                if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbose == 0 =>
+            {
                 let target = ProgressDrawTarget::stderr_with_hz(10);
                 let width = usize::from(comfy_table::Table::new().use_stderr().width().unwrap_or(80));
                 Renderer::Live(MultiProgress::with_draw_target(target), KEY_WIDTH.min(width * 2 / 5).max(4))

@@ -1,6 +1,6 @@
 //! `suspend instance`: the operator leaves Flux as it is until the instance is resumed.
 
-use crate::common::args::DryRunArgs;
+use crate::common::args::{DryRunArgs, NoteArgs};
 use crate::common::{RequestKind, Session, send};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -12,6 +12,8 @@ use crate::shell::{CliError, Exit, Shell};
 #[command(after_help = "Examples:\n  \
     # Freeze the Flux installation during an incident\n  \
     flux-operator -n flux-system suspend instance flux\n\n  \
+    # Say why, and when it should be over\n  \
+    flux-operator suspend instance --reason 'incident 4711' --until 2h\n\n  \
     # See what would be sent\n  \
     flux-operator suspend instance --dry-run=client")]
 pub struct Args {
@@ -19,14 +21,17 @@ pub struct Args {
     #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     #[command(flatten)]
+    pub note: NoteArgs,
+    #[command(flatten)]
     pub dry_run: DryRunArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let note = args.note.note(jiff::Timestamp::now())?;
     shell.run(async {
         let session = Session::open(shell).await?;
         let (_, failed) =
-            send(&session, &[session.instance(&args.name)], RequestKind::Suspend, args.dry_run.dry_run).await?;
+            send(&session, &[session.instance(&args.name)], RequestKind::Suspend(note), args.dry_run.dry_run).await?;
         failed.into_iter().next().map_or(Ok(Exit::Done), Err)
     })
 }

@@ -40,6 +40,10 @@ pub const RECONCILE_ON_DRIFT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcil
 /// `Enabled` (any case): an upgrade whose health check fails goes back to the revision that worked before.
 pub const ROLLBACK_ANNOTATION: &str = "fluxcd.controlplane.io/rollback";
 pub const PROFILE_ANNOTATION: &str = "fluxcd.controlplane.io/profile";
+/// Why an object is suspended, in the words of whoever did it, and until when that is meant to last (RFC 3339). Nobody acts on
+/// them: they are notes for people, written by `suspend` and removed by `resume`.
+pub const SUSPEND_REASON_ANNOTATION: &str = "fluxcd.controlplane.io/suspendReason";
+pub const SUSPEND_UNTIL_ANNOTATION: &str = "fluxcd.controlplane.io/suspendUntil";
 /// Value of [`RECONCILE_ANNOTATION`] and [`PRUNE`] (any case) that switches the thing off.
 pub const DISABLED: &str = "disabled";
 pub const ENABLED: &str = "enabled";

@@ -114,6 +114,8 @@ pub struct Filter {
     pub kinds: Vec<String>,
     /// `Normal`, `Warning`; empty means both.
     pub types: Vec<String>,
+    /// Only what was seen since then.
+    pub since: Option<Timestamp>,
 }
 
 /// The events of one namespace (or all) that the filter lets through, oldest first, with the stored event.
@@ -150,7 +152,8 @@ fn wanted(row: &EventRow, filter: &Filter) -> bool {
                     && (o.namespace == row.object.namespace || row.object.namespace.is_empty())
             })
     };
-    type_fits && object_fits
+    let time_fits = filter.since.is_none_or(|since| row.last_seen.is_some_and(|seen| seen >= since));
+    type_fits && object_fits && time_fits
 }
 
 /// The object itself and the sources it refers to: whose events explain it.
@@ -214,6 +217,8 @@ mod tests {
         assert_eq!(rows(&dump(), Some("apps"), &pod).len(), 1);
         let warnings = Filter { types: vec!["warning".into()], ..Filter::default() };
         assert_eq!(rows(&dump(), None, &warnings).len(), 1);
+        let since = Filter { since: "2026-01-02T00:00:00Z".parse().ok(), ..Filter::default() };
+        assert_eq!(rows(&dump(), None, &since).iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e2"]);
         let snapshot = dump();
         assert!(newest_warning(&snapshot.list(&EVENT, None), &object, &["R"]).is_some());
         assert!(newest_warning(&snapshot.list(&EVENT, None), &object, &["Other"]).is_none());

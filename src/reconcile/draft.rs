@@ -36,10 +36,11 @@ pub struct SavedPlan {
     pub plan: Plan,
 }
 
-/// Makes the plan of a run for the instance in the cluster, without writing anything.
+/// Makes the plan of a run for the instance in the cluster, without writing anything. Of a suspended instance it is what would
+/// happen once it is resumed.
 ///
 /// # Errors
-/// The instance is not there, is suspended or stands beside another one, the build fails, the API server refuses a manifest in a dry
+/// The instance is not there or stands beside another one, the build fails, the API server refuses a manifest in a dry
 /// run, or cannot be asked.
 pub async fn plan(
     cluster: &Cluster,
@@ -49,9 +50,6 @@ pub async fn plan(
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
     let instance = read_instance(cluster, id).await?;
-    if instance.is_suspended() {
-        return Err(ReconcileError::InstanceSuspended { instance: id.clone() });
-    }
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
@@ -299,6 +297,7 @@ pub(super) async fn make_plan(
             uid: instance.metadata.uid.clone().unwrap_or_default(),
             generation: instance.metadata.generation.unwrap_or_default(),
         },
+        suspended: instance.is_suspended(),
         version: built.version.name.clone(),
         revision: built.revision.to_string(),
         previous_revision: status.last_applied_revision,

@@ -104,6 +104,9 @@ pub struct PlannedInstance {
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub instance: PlannedInstance,
+    /// Nothing of it happens before the instance is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
     /// For example `v2.9.4`.
     pub version: String,
     /// `version@digest`.

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::api::kinds::Suspension;
-use crate::api::well_known::{DISABLED, ENABLED, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, RESET_AT_ANNOTATION};
+use crate::api::well_known::{
+    DISABLED, ENABLED, FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION, RESET_AT_ANNOTATION, SUSPEND_REASON_ANNOTATION,
+    SUSPEND_UNTIL_ANNOTATION,
+};
 
 /// Returns the value of a request annotation: RFC 3339 in UTC with nanoseconds, new on every call with a later `now`.
 pub fn token(now: Timestamp) -> String {
@@ -36,25 +39,50 @@ fn annotations(keys: Map<String, Value>) -> Value {
     json!({ "metadata": { "annotations": keys } })
 }
 
-/// Returns the merge patch that suspends an object; it is empty for a kind that cannot be suspended.
-pub fn suspend_patch(suspension: Suspension) -> Value {
+/// Why an object is suspended, and until when that is meant to last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SuspendNote<'a> {
+    pub reason: Option<&'a str>,
+    pub until: Option<Timestamp>,
+}
+
+impl SuspendNote<'_> {
+    /// What is not said is removed: the note of an earlier suspension is no longer true.
+    fn keys(&self) -> Map<String, Value> {
+        let mut keys = Map::new();
+        keys.insert(SUSPEND_REASON_ANNOTATION.into(), self.reason.map_or(Value::Null, Into::into));
+        let until = self.until.map(|until| format!("{until:.0}"));
+        keys.insert(SUSPEND_UNTIL_ANNOTATION.into(), until.map_or(Value::Null, Into::into));
+        keys
+    }
+}
+
+/// Returns the merge patch that suspends an object, with a note; it is empty for a kind that cannot be suspended.
+pub fn suspend_patch(suspension: Suspension, note: SuspendNote<'_>) -> Value {
+    let mut keys = note.keys();
     match suspension {
-        Suspension::Annotation(key) => json!({ "metadata": { "annotations": { key: DISABLED } } }),
-        Suspension::Field => json!({ "spec": { "suspend": true } }),
+        Suspension::Annotation(key) => {
+            keys.insert(key.into(), DISABLED.into());
+            annotations(keys)
+        }
+        Suspension::Field => json!({ "metadata": { "annotations": keys }, "spec": { "suspend": true } }),
         Suspension::None => json!({}),
     }
 }
 
-/// Returns the merge patch that resumes an object and asks for a reconciliation in one step.
+/// Returns the merge patch that resumes an object and asks for a reconciliation in one step; the note of the suspension goes.
 pub fn resume_patch(suspension: Suspension, token: &str) -> Value {
     let mut keys = request_annotations(token, false);
+    if suspension != Suspension::None {
+        // null removes a key in a merge patch (RFC 7396).
+        keys.extend(SuspendNote::default().keys());
+    }
     match suspension {
         Suspension::None => annotations(keys),
         Suspension::Annotation(key) => {
             keys.insert(key.into(), ENABLED.into());
             annotations(keys)
         }
-        // null removes the field in a merge patch (RFC 7396).
         Suspension::Field => json!({ "metadata": { "annotations": keys }, "spec": { "suspend": null } }),
     }
 }
@@ -87,29 +115,51 @@ mod tests {
 
     #[test]
     fn each_group_is_suspended_the_way_its_controller_reads() {
-        let suspend =
-            |group: &str| suspend_patch(FLUX_KINDS.iter().find(|kind| kind.group == group).unwrap().suspension);
-        assert_eq!(
-            suspend("fluxcd.controlplane.io"),
-            json!({"metadata": {"annotations": {"fluxcd.controlplane.io/reconcile": "disabled"}}})
-        );
+        let suspend = |group: &str| {
+            let kind = FLUX_KINDS.iter().find(|kind| kind.group == group).unwrap();
+            suspend_patch(kind.suspension, SuspendNote::default())
+        };
+        let no_note = |annotations: Value| {
+            let mut annotations = annotations;
+            annotations[SUSPEND_REASON_ANNOTATION] = Value::Null;
+            annotations[SUSPEND_UNTIL_ANNOTATION] = Value::Null;
+            json!({"metadata": {"annotations": annotations}})
+        };
+        assert_eq!(suspend("fluxcd.controlplane.io"), no_note(json!({"fluxcd.controlplane.io/reconcile": "disabled"})));
         assert_eq!(
             suspend("source.extensions.fluxcd.io"),
-            json!({"metadata": {"annotations": {"source.extensions.fluxcd.io/reconcile": "disabled"}}})
+            no_note(json!({"source.extensions.fluxcd.io/reconcile": "disabled"}))
         );
-        assert_eq!(suspend("helm.toolkit.fluxcd.io"), json!({"spec": {"suspend": true}}));
+        let mut field = no_note(json!({}));
+        field["spec"] = json!({"suspend": true});
+        assert_eq!(suspend("helm.toolkit.fluxcd.io"), field);
+    }
+
+    #[test]
+    fn a_suspension_says_why_and_until_when() {
+        let until = "2026-11-22T18:00:00.5Z".parse().unwrap();
+        let note = SuspendNote { reason: Some("database migration"), until: Some(until) };
+        assert_eq!(
+            suspend_patch(Suspension::Field, note),
+            json!({"metadata": {"annotations": {
+                "fluxcd.controlplane.io/suspendReason": "database migration",
+                "fluxcd.controlplane.io/suspendUntil": "2026-11-22T18:00:00Z"}}, "spec": {"suspend": true}})
+        );
     }
 
     #[test]
     fn resuming_asks_for_a_reconciliation_in_the_same_patch() {
         assert_eq!(
             resume_patch(Suspension::Field, "t"),
-            json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "t"}}, "spec": {"suspend": null}})
+            json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "t",
+                "fluxcd.controlplane.io/suspendReason": null, "fluxcd.controlplane.io/suspendUntil": null}},
+                "spec": {"suspend": null}})
         );
         assert_eq!(
             resume_patch(Suspension::Annotation("fluxcd.controlplane.io/reconcile"), "t"),
             json!({"metadata": {"annotations": {
-                "reconcile.fluxcd.io/requestedAt": "t", "fluxcd.controlplane.io/reconcile": "enabled"}}})
+                "reconcile.fluxcd.io/requestedAt": "t", "fluxcd.controlplane.io/suspendReason": null,
+                "fluxcd.controlplane.io/suspendUntil": null, "fluxcd.controlplane.io/reconcile": "enabled"}}})
         );
     }
 }

@@ -142,7 +142,11 @@ async fn an_empty_cluster_gets_flux_and_then_nothing_differs(cluster: TestCluste
     let json = own.run("diff instance flux -n flux-system -o json -q").await.exits(0);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["hasChanges"], false);
-    assert_eq!(own.run("plan instance --diff -q").await.exits(0).stdout, "");
+    let diff = own.run("plan instance --diff -q").await.exits(0).stdout;
+    assert!(
+        diff.starts_with("Instance: flux-system/flux\n") && diff.contains("\nPlan: ") && !diff.contains("---"),
+        "{diff}"
+    );
     // Progress as the core tells it, one JSON object per line.
     let again = own.run("reconcile instance --in-process --progress json -q").await.exits(0);
     let lines: Vec<Value> = again.stderr.lines().map(|l| serde_json::from_str(l).expect("a JSON object")).collect();
@@ -165,8 +169,19 @@ async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(c
     own.install().await;
     own.scale(3).await;
     let plan = own.run("plan instance --out drift.plan").await.exits(1);
-    assert!(plan.stdout.contains("spec.replicas: 3 -> 1 (set by kubectl-scale, "), "{}", plan.stdout);
+    assert!(plan.stdout.contains("    spec.replicas: 3 → 1\n      set by kubectl-scale, "), "{}", plan.stdout);
+    let yaml = own.run("plan instance -o yaml -q").await.exits(1).stdout;
+    assert!(yaml.contains("hasChanges: true") && yaml.contains("manager: kubectl-scale"), "{yaml}");
     let diff = own.run("plan instance --diff -q").await.exits(1).stdout;
+    assert!(
+        diff.contains("    spec.replicas set by kubectl-scale, ") && diff.contains("\nPlan: 1 to configure"),
+        "{diff}"
+    );
+    // A freeze is when one wants to know; only the run itself is refused.
+    own.run("suspend instance").await.exits(0);
+    own.run("plan instance").await.exits(1).stdout_has("Suspended: nothing of this").stdout_has("spec.replicas: 3 → 1");
+    own.run("reconcile instance --in-process --dry-run=server").await.exits(1).stderr_has("reconciliation is disabled");
+    own.run("resume instance --wait=false").await.exits(0);
     assert!(diff.contains("-  replicas: 3\n+  replicas: 1\n"), "{diff}");
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(own.folder.path().join("drift.plan")).unwrap().permissions().mode();

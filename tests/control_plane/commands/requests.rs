@@ -16,6 +16,8 @@ pub fn tests() -> Vec<ClusterTest> {
         one_failure_of_several_is_reported_and_the_others_go_on,
         a_kind_without_a_status_is_refused_before_anything_is_sent,
         kinds_are_suspended_and_resumed_the_way_their_controllers_read,
+        what_sleeps_is_listed_with_its_note_and_resumed_when_overdue,
+        all_objects_of_a_kind_are_reconciled_and_waited_for,
         a_mistyped_name_gets_the_nearest_one_and_exit_3,
         an_object_in_another_namespace_is_found,
         a_dry_run_changes_nothing,
@@ -239,4 +241,55 @@ async fn an_older_cluster_is_asked_at_the_version_it_serves(cluster: TestCluster
 async fn an_oci_helm_repository_is_not_waited_for(cluster: TestCluster) {
     create(&cluster, HELM_REPOSITORY, "charts", json!({"spec": {"type": "oci"}})).await;
     run(&cluster, &["reconcile", "resource", "helmrepo/charts"]).await.exits(0).stderr_has("only a reference");
+}
+
+async fn what_sleeps_is_listed_with_its_note_and_resumed_when_overdue(cluster: TestCluster) {
+    create(&cluster, KUSTOMIZATION, "late", json!({})).await;
+    create(&cluster, KUSTOMIZATION, "early", json!({})).await;
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let suspend = ["suspend", "ks", "late", "--reason", "database migration", "--until", "1s"];
+    run(&cluster, &suspend).await.exits(0).stderr_has("suspended for kustomization/");
+    run(&cluster, &["suspend", "ks/early", "--until", "2h"]).await.exits(0);
+    run(&cluster, &["suspend", "instance", "--reason", "incident"]).await.exits(0);
+    run(&cluster, &["suspend", "instance", "--until", "2020-01-01T00:00:00Z"])
+        .await
+        .exits(2)
+        .stderr_has("no time to come");
+    let overdue = async || {
+        let list = run(&cluster, &["get", "suspended", "-o", "json"]).await.exits(0).json();
+        let rows = list["items"].as_array().expect("items").clone();
+        rows.iter().any(|row| row["overdue"] == true).then_some(rows)
+    };
+    let rows = crate::support::eventually("the second to pass", SOON, overdue).await.expect("overdue");
+    let shown: Vec<_> = rows.iter().map(|r| (r["name"].as_str(), r["reason"].as_str(), r["by"].as_str())).collect();
+    let by = Some("flux-operator-ctl");
+    assert_eq!(shown[0], (Some("late"), Some("database migration"), by));
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    assert!(
+        shown.contains(&(Some("flux"), Some("incident"), by)) && shown.contains(&(Some("early"), None, by)),
+        "{shown:?}"
+    );
+    assert!(rows.iter().all(|row| row["since"].is_string()), "{rows:?}");
+    run(&cluster, &["get", "suspended"]).await.exits(0).stdout_has("overdue by").stdout_has("database migration");
+    // Only what is overdue wakes, and its note goes.
+    run(&cluster, &["resume", "--overdue", "--wait=false"]).await.exits(0).stderr_has("resumed for kustomization/");
+    assert_eq!(annotation(&cluster, KUSTOMIZATION, "late", "fluxcd.controlplane.io/suspendReason").await, None);
+    let left = run(&cluster, &["get", "suspended", "-o", "name"]).await.exits(0).stdout;
+    assert_eq!(left.lines().count(), 2, "{left}");
+    run(&cluster, &["resume", "--overdue"]).await.exits(0).stderr_has("nothing is overdue");
+    // A suspension without a note does not inherit one.
+    run(&cluster, &["suspend", "instance"]).await.exits(0);
+    assert_eq!(annotation(&cluster, INSTANCE, "flux", "fluxcd.controlplane.io/suspendReason").await, None);
+}
+
+async fn all_objects_of_a_kind_are_reconciled_and_waited_for(cluster: TestCluster) {
+    create(&cluster, GIT, "one", json!({})).await;
+    create(&cluster, GIT, "two", json!({})).await;
+    let arguments = ["reconcile", "all", "--kind", "gitrepo", "--wait"];
+    let (run, _, _) = tokio::join!(
+        run(&cluster, &arguments),
+        handle_one_request(&cluster, GIT, "one", ready("True", "Succeeded", "stored one", 1)),
+        handle_one_request(&cluster, GIT, "two", ready("False", "GitOperationFailed", "no such branch", 1)),
+    );
+    run.exits(7).stdout_has("one: stored one").stderr_has("no such branch");
 }

@@ -267,3 +267,29 @@ fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
         assert!(run.stderr.contains("match the filters"), "{arguments:?}: {}", run.stderr);
     }
 }
+
+#[test]
+fn a_silent_server_is_named_within_a_second_also_on_a_dumb_terminal() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = server.local_addr().expect("its address");
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let cases = [
+        ("get instance", "answer"),
+        ("get ks -A", "answer"),
+        ("suspend ks web -n apps", "look up the kind Kustomization"),
+    ];
+    for (arguments, attempted) in cases {
+        for terminal in ["dumb", "xterm-256color"] {
+            let script = format!("{binary} {arguments} --server http://{address} --timeout 20s; echo END");
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &script]).env_clear().env("TERM", terminal).env("PATH", "/usr/bin:/bin");
+            let start = std::time::Instant::now();
+            let mut session = spawn_command(shell, Some(10_000)).expect("a terminal");
+            let expected = format!("to {attempted}");
+            session.exp_string("waiting for").unwrap_or_else(|e| panic!("{arguments}: {e}"));
+            session.exp_string(&expected).unwrap_or_else(|e| panic!("{arguments}: {e}"));
+            // A loaded machine starts programs late; silence until the time is up would be 20 s.
+            assert!(start.elapsed() < std::time::Duration::from_secs(8), "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `get suspended`: what sleeps, since when, by whom, why and until when.
+
+use flux_operator::inspect::listing::listing;
+use flux_operator::inspect::suspended;
+
+use crate::common::args::kind as parse_kind;
+use crate::common::list::{ListRequest, place, selector, show_list};
+use crate::common::read_source::{ScopeArgs, Source};
+use crate::shell::output::OutputArgs;
+use crate::shell::{CliError, Exit, Shell};
+
+/// Show what is suspended: since when, by whom, why, until when
+///
+/// REASON and UNTIL are what `suspend --reason --until` noted on the object, in
+/// the annotations fluxcd.controlplane.io/suspendReason and suspendUntil. SINCE
+/// and BY are what the API server recorded of the field manager.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Whatever sleeps in the cluster\n  \
+    flux-operator get suspended -A\n\n  \
+    # What should have been resumed\n  \
+    flux-operator get suspended -A -o jsonpath='{.items[?(@.overdue==true)].name}'\n\n  \
+    # Resume it\n  \
+    flux-operator resume --overdue -A")]
+pub struct Args {
+    /// Kinds; all without
+    #[arg(value_name = "KIND", value_delimiter = ',', add = crate::common::complete::kinds())]
+    pub kinds: Vec<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let selector = selector(args.scope.selector.as_deref())?;
+    let mut kinds = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    if kinds.is_empty() {
+        kinds = suspended::all_kinds();
+    }
+    shell.run(async {
+        let source = Source::open(shell, &args.scope.from).await?;
+        let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
+        let options = ListRequest {
+            output: &args.output,
+            watch: args.watch,
+            kinds: kinds.iter().map(|kind| kind.resource_type()).collect(),
+            namespace: namespace.clone(),
+            single: false,
+            nothing: format!("nothing is suspended{}", place(namespace.as_deref())),
+        };
+        show_list(shell, &source, options, async || {
+            let view =
+                |snapshot: &_| suspended::rows(snapshot, &kinds, namespace.as_deref(), selector.as_ref(), source.now());
+            let rows = source.view(shell, view).await?.or_refusal(Vec::is_empty)?;
+            Ok(listing(&rows))
+        })
+        .await
+    })
+}

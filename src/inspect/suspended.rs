@@ -1,0 +1,194 @@
+//! `get suspended`: what is told to stop reconciling, since when, by whom, why, and until when.
+//!
+//! Why and until when are annotations that `suspend` writes; since when and by whom is what the API server recorded of the
+//! field or annotation that suspends.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::listing::{Cell, Column, Row, short_age};
+use super::read::snapshot::Snapshot;
+use crate::api::kinds::{FLUX_KINDS, FluxKind, Suspension};
+use crate::api::well_known::{SUSPEND_REASON_ANNOTATION, SUSPEND_UNTIL_ANNOTATION};
+use crate::k8s::diff::Segment;
+use crate::k8s::label_selector::LabelSelector;
+use crate::k8s::{fields, managed_fields};
+
+/// One suspended object.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SuspendedRow {
+    pub kind: &'static str,
+    pub namespace: String,
+    pub name: String,
+    /// When the manager of the field last wrote; absent where the API server did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub since: Option<Timestamp>,
+    /// The field manager that suspended the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Until when the object was meant to rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub until: Option<Timestamp>,
+    /// Whether that moment has passed.
+    pub overdue: bool,
+    #[serde(skip)]
+    pub group: &'static str,
+    /// `in 2h`, `overdue by 5m`.
+    #[serde(skip)]
+    due: String,
+}
+
+impl SuspendedRow {
+    /// `None` for an object that is not suspended.
+    pub fn of(kind: &'static FluxKind, object: &Value, now: Timestamp) -> Option<Self> {
+        if !kind.suspension.is_set(object) {
+            return None;
+        }
+        let key = |key: &str| Segment::Key(key.to_owned());
+        let path = match kind.suspension {
+            Suspension::Annotation(annotation) => vec![key("metadata"), key("annotations"), key(annotation)],
+            _ => vec![key("spec"), key("suspend")],
+        };
+        let owner = managed_fields::owner(object, &path, "");
+        let until: Option<Timestamp> =
+            fields::annotation(object, SUSPEND_UNTIL_ANNOTATION).and_then(|t| t.parse().ok());
+        let overdue = until.is_some_and(|until| until <= now);
+        Some(SuspendedRow {
+            kind: kind.kind,
+            namespace: fields::namespace(object).unwrap_or_default().to_owned(),
+            name: fields::name(object).to_owned(),
+            since: owner.as_ref().and_then(|owner| owner.time.parse().ok()),
+            by: owner.map(|owner| owner.manager),
+            reason: fields::annotation(object, SUSPEND_REASON_ANNOTATION).map(str::to_owned),
+            until,
+            overdue,
+            group: kind.group,
+            due: match until {
+                Some(until) if overdue => format!("overdue by {}", short_age(until, now)),
+                Some(until) => format!("in {}", short_age(now, until)),
+                None => String::new(),
+            },
+        })
+    }
+}
+
+impl Row for SuspendedRow {
+    const LIST_KIND: &'static str = "SuspendedList";
+    const COLUMNS: &'static [Column] = &[
+        Column::NAMESPACE,
+        Column::new("KIND"),
+        Column::new("NAME"),
+        Column::new("SINCE").rank(2),
+        Column::new("BY").rank(3),
+        Column::new("UNTIL").rank(1),
+        Column::new("REASON"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(&self.namespace),
+            Cell::Kind(self.kind.to_owned()),
+            Cell::text(&self.name),
+            Cell::since(self.since),
+            Cell::some_text(self.by.as_deref()),
+            Cell::text(&self.due),
+            Cell::message(self.reason.as_deref().unwrap_or_default()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
+    }
+    fn namespace(&self) -> Option<&str> {
+        Some(&self.namespace)
+    }
+}
+
+/// The suspended objects of kinds in a namespace (or all): those that are overdue first, then the longest asleep.
+pub fn rows(
+    snapshot: &Snapshot,
+    kinds: &[&'static FluxKind],
+    namespace: Option<&str>,
+    selector: Option<&LabelSelector>,
+    now: Timestamp,
+) -> Vec<SuspendedRow> {
+    let mut rows = vec![];
+    for kind in kinds.iter().filter(|kind| kind.suspension != Suspension::None) {
+        let objects = snapshot.list(&kind.resource_type(), namespace).into_iter();
+        let selected = objects.filter(|object| selector.is_none_or(|selector| selector.matches_object(object)));
+        rows.extend(selected.filter_map(|object| SuspendedRow::of(kind, object, now)));
+    }
+    rows.sort_by(|a, b| {
+        let key = |row: &SuspendedRow| (!row.overdue, row.since.is_none(), row.since);
+        key(a).cmp(&key(b))
+    });
+    rows
+}
+
+/// Every kind.
+pub fn all_kinds() -> Vec<&'static FluxKind> {
+    FLUX_KINDS.iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(kind: &str, api_version: &str, name: &str, annotations: Value, suspend: bool) -> Value {
+        let fields = if suspend {
+            json!({"f:spec": {"f:suspend": {}}})
+        } else {
+            json!({"f:metadata": {"f:annotations": {"f:fluxcd.controlplane.io/reconcile": {}}}})
+        };
+        json!({"apiVersion": api_version, "kind": kind, "spec": {"suspend": suspend},
+            "metadata": {"name": name, "namespace": "apps", "annotations": annotations, "managedFields": [
+                {"manager": "somebody", "operation": "Update", "time": "2026-11-22T09:00:00Z", "fieldsV1": {"f:spec": {"f:path": {}}}},
+                {"manager": "flux", "operation": "Update", "time": "2026-11-22T08:00:00Z", "fieldsV1": fields}]}})
+    }
+
+    #[test]
+    fn what_sleeps_is_told_with_since_when_by_whom_why_and_whether_it_is_overdue() {
+        let note = |until: &str| json!({SUSPEND_REASON_ANNOTATION: "migration", SUSPEND_UNTIL_ANNOTATION: until});
+        let kustomization = "kustomize.toolkit.fluxcd.io/v1";
+        let snapshot = Snapshot::of_dump([
+            object("Kustomization", kustomization, "later", note("2026-11-22T14:00:00Z"), true),
+            object("Kustomization", kustomization, "late", note("2026-11-22T09:00:00Z"), true),
+            object("Kustomization", kustomization, "awake", note("2026-11-22T09:00:00Z"), false),
+            object(
+                "FluxInstance",
+                "fluxcd.controlplane.io/v1",
+                "flux",
+                json!({"fluxcd.controlplane.io/reconcile": "disabled"}),
+                false,
+            ),
+        ]);
+        let now = "2026-11-22T12:00:00Z".parse().unwrap();
+        let shown: Vec<Vec<String>> = rows(&snapshot, &all_kinds(), None, None, now)
+            .iter()
+            .map(|row| row.cells().iter().skip(2).map(|cell| cell.full(now)).collect())
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ["late", "4h", "flux", "overdue by 3h", "migration"],
+                ["flux", "4h", "flux", "<none>", "<none>"],
+                ["later", "4h", "flux", "in 120m", "migration"],
+            ]
+        );
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_read_is_none() {
+        let row = object("Kustomization", "x/v1", "a", json!({SUSPEND_UNTIL_ANNOTATION: "tomorrow"}), true);
+        let kind = crate::api::kinds::find("ks").unwrap();
+        let row = SuspendedRow::of(kind, &row, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((row.until, row.overdue), (None, false));
+    }
+}
