@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::api::kinds;
 use crate::k8s::ObjectId;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
@@ -395,7 +396,8 @@ impl Snapshot {
 }
 
 /// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),
-/// and the values of Secrets, whose mere existence is of interest.
+/// and the values of Secrets, whose mere existence is of interest. Of the few objects that are suspended the sets stay: they say
+/// who did it.
 pub fn trim(object: &mut Value) {
     if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         for field in ["data", "stringData"] {
@@ -403,6 +405,9 @@ pub fn trim(object: &mut Value) {
                 *value = Value::Null;
             }
         }
+    }
+    if kinds::is_suspended(object) {
+        return;
     }
     let managers = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
     for manager in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
