@@ -244,8 +244,10 @@ async fn an_oci_helm_repository_is_not_waited_for(cluster: TestCluster) {
 }
 
 async fn what_sleeps_is_listed_with_its_note_and_resumed_when_overdue(cluster: TestCluster) {
-    create(&cluster, KUSTOMIZATION, "late", json!({})).await;
-    create(&cluster, KUSTOMIZATION, "early", json!({})).await;
+    // Whoever writes an empty spec owns all of it.
+    let spec = json!({"spec": {"path": "./"}});
+    create(&cluster, KUSTOMIZATION, "late", spec.clone()).await;
+    create(&cluster, KUSTOMIZATION, "early", spec).await;
     create(&cluster, INSTANCE, "flux", json!({})).await;
     let suspend = ["suspend", "ks", "late", "--reason", "database migration", "--until", "1s"];
     run(&cluster, &suspend).await.exits(0).stderr_has("suspended for kustomization/");
