@@ -147,6 +147,13 @@ const OWN_NAMESPACE: &[Rule] = &[
         verbs: MANAGE,
     },
     Rule {
+        why: "Keeps what was installed and worked, so that it can be gone back to.",
+        groups: &["apps"],
+        resources: &["controllerrevisions"],
+        names: &[],
+        verbs: &["get", "list", "create", "patch", "delete"],
+    },
+    Rule {
         why: "Who may reach them.",
         groups: &["networking.k8s.io"],
         resources: &["networkpolicies"],

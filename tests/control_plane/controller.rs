@@ -1,13 +1,15 @@
 //! The operator as a process against a real control plane.
 
+mod artifact;
 mod drift;
 mod leader;
 mod loops;
 mod operator;
+mod rights;
 mod rollback;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [loops::tests(), drift::tests(), leader::tests(), rollback::tests()].concat()
+    [loops::tests(), artifact::tests(), rights::tests(), drift::tests(), leader::tests(), rollback::tests()].concat()
 }

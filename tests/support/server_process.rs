@@ -109,6 +109,11 @@ impl ServerProcess {
         signal("CONT", self.pid);
     }
 
+    /// Sends a signal by its short name: `USR1`.
+    pub fn signal(&self, name: &str) {
+        signal(name, self.pid);
+    }
+
     /// Kills the server at once and waits until it is gone.
     pub fn kill(&mut self) {
         drop(self.owner.take());

@@ -76,6 +76,12 @@ async fn an_instance_is_installed_reported_measured_and_taken_away(cluster: Test
     }
     assert_eq!(operator.ask("health", "/metrics").await.0, 404);
 
+    operator.process.signal("USR1");
+    let dump = operator.wait_for_log("state").await;
+    let state: serde_json::Value = serde_json::from_str(dump["state"].as_str().unwrap()).unwrap();
+    assert_eq!((&state["isLeader"], &state["instance"]), (&json!(true), &json!("FluxInstance/flux-system/flux")));
+    assert!(state["nextRunSeconds"].as_f64().is_some_and(|left| left > 3000.0), "{state}");
+
     // What is deleted goes, but for the namespace; the report says so.
     world.cluster.delete(&instance_id(), &Default::default()).await.unwrap();
     world.wait_until_gone().await;
