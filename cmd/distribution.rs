@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
+use flux_operator::api::well_known::OPERATOR_NAME;
 use flux_operator::api::{Component, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::inspect::listing::{Row, listing};
-use flux_operator::oci::{ByteCounter, Copied, Copier, Layout, Place, ReferenceError, Registries, Repository};
+use flux_operator::oci::{
+    ByteCounter, Copied, Copier, Layout, Place, Reference, ReferenceError, Registries, Repository,
+};
 
 use crate::common::registries::{SourceArgs, registry_error};
 use crate::shell::output::{self, Filter, Format, OutputArgs};
@@ -91,10 +94,45 @@ struct MirrorImage {
     target: String,
 }
 
+/// An image by its parts: one of Flux, or the operator's.
+struct ListedImage {
+    component: String,
+    repository: String,
+    tag: String,
+    digest: Option<String>,
+}
+
+impl From<&ImageReference> for ListedImage {
+    fn from(image: &ImageReference) -> Self {
+        ListedImage {
+            component: image.component.to_string(),
+            repository: image.repository.clone(),
+            tag: image.tag.clone(),
+            digest: image.digest.clone(),
+        }
+    }
+}
+
+impl ListedImage {
+    /// The image of the operator, as it was named.
+    fn operator(image: &str) -> Result<Self, CliError> {
+        let wrong = || CliError::usage(format!("cannot copy the image {image}"));
+        let reference: Reference =
+            format!("oci://{image}").parse().map_err(|error: ReferenceError| wrong().caused_by(&error))?;
+        let tag = reference.tag().ok_or_else(|| wrong().cause("it has no tag").hint("add one: IMAGE:TAG"))?;
+        Ok(ListedImage {
+            component: OPERATOR_NAME.to_owned(),
+            repository: reference.repository.to_string(),
+            tag: tag.to_owned(),
+            digest: reference.digest().map(ToString::to_string),
+        })
+    }
+}
+
 impl MirrorImage {
     /// From where the list says, to a repository below `destination`.
-    fn to_mirror(image: &ImageReference, from: &Sources, destination: &str) -> Result<Self, CliError> {
-        let component = image.component.to_string();
+    fn to_mirror(image: &ListedImage, from: &Sources, destination: &str) -> Result<Self, CliError> {
+        let component = image.component.clone();
         let repository = Repository::below(destination, &component).map_err(unnameable)?;
         let (place, tag) = match from {
             Sources::Registries(registries) => {
@@ -116,11 +154,11 @@ impl MirrorImage {
     }
 
     /// From where the list says, into a layout.
-    fn to_layout(image: &ImageReference, registries: &Registries, layout: &Layout) -> Result<Self, CliError> {
+    fn to_layout(image: &ListedImage, registries: &Registries, layout: &Layout) -> Result<Self, CliError> {
         let repository = image.repository.parse().map_err(unnameable)?;
         let name = format!("{}:{}", image.repository, image.tag);
         Ok(MirrorImage {
-            component: image.component.to_string(),
+            component: image.component.clone(),
             from: Place::Repository(registries.clone(), repository),
             name: image.digest.clone().unwrap_or_else(|| image.tag.clone()),
             to: Place::Layout(layout.clone()),

@@ -3567,6 +3567,7 @@ module completions {
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --from: path              # Take images and manifests out of a file of `distribution pack`
     --include-artifact        # Copy the manifests too, for spec.distribution.artifact
+    --operator-image: string  # Copy this image of the operator too, as it was named to `distribution pack`
     --dry-run                 # Say what would be copied, and copy nothing
     --verify                  # Ask the destination for every digest once all is copied
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -3663,6 +3664,7 @@ module completions {
   export extern "flux-operator distribution pack" [
     --output(-o): path        # File to write
     --images                  # Put the images into the file too
+    --operator-image: string  # Image of the operator: its manifests name it, and --images puts it into the file
     --version: string         # Version or range; its newest version is taken
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution pack variant" # Build of the images [default: the registry's own]
@@ -3851,6 +3853,7 @@ module completions {
   # Pull an OCI artifact and unpack it into a folder
   export extern "flux-operator artifact pull" [
     --output(-o): path        # Folder to unpack into; created if it is missing, files in it are overwritten
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM

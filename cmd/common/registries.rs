@@ -1,6 +1,6 @@
 //! Registries as the command line reaches them: docker's credentials, the proxy variables, and the flags for both.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
@@ -200,16 +200,19 @@ impl SourceArgs {
     }
 
     pub fn fetcher(&self) -> Result<Fetcher, CliError> {
-        let key = self.verify_key.as_ref().map(|path| {
-            let bytes = read(&path.display().to_string())?;
-            PublicKey::parse(&bytes)
-                .map_err(|problem| CliError::failed(format!("cannot use {}", path.display())).cause(problem))
-        });
+        let key = self.verify_key.as_deref().map(read_key);
         let registries = if self.offline { None } else { Some(self.registry.open()?) };
         let cache = if self.no_cache { None } else { cache_folder() };
         let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
         Ok(Fetcher { registries, cache, memory: None, key: key.transpose()? })
     }
+}
+
+/// The public key in a file.
+pub fn read_key(path: &Path) -> Result<PublicKey, CliError> {
+    let bytes = read(&path.display().to_string())?;
+    PublicKey::parse(&bytes)
+        .map_err(|problem| CliError::failed(format!("cannot use {}", path.display())).cause(problem))
 }
 
 /// `$XDG_CACHE_HOME/flux-operator/artifacts`, else below `~/.cache`.

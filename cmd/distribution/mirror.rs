@@ -10,7 +10,9 @@ use flux_operator::oci::{self, Copier, Layout, OciError, Place, Reason, Reposito
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListArgs, MirrorImage, Sources, newest, unnameable, unusable};
+use super::{
+    BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListArgs, ListedImage, MirrorImage, Sources, newest, unnameable, unusable,
+};
 use crate::common::registries::{SourceArgs, registry_error};
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -45,6 +47,10 @@ pub struct Args {
     /// Copy the manifests too, for spec.distribution.artifact
     #[arg(long)]
     pub include_artifact: bool,
+    /// Copy this image of the operator too, as it was named to `distribution
+    /// pack`
+    #[arg(long, value_name = "IMAGE")]
+    pub operator_image: Option<String>,
     /// Say what would be copied, and copy nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -121,9 +127,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             args.images.wanted(listed)
         }
     };
+    let operator = args.operator_image.as_deref().map(ListedImage::operator).transpose()?;
     let images: Vec<MirrorImage> = listed
         .iter()
-        .map(|image| MirrorImage::to_mirror(image, &from, destination))
+        .map(ListedImage::from)
+        .chain(operator)
+        .map(|image| MirrorImage::to_mirror(&image, &from, destination))
         .collect::<Result<_, CliError>>()?;
     let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
     let rows: Vec<MirrorView> = shell.run(async {

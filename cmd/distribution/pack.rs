@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::fetch;
 use flux_operator::oci::{Copier, Layout};
+use flux_operator::operator::{OperatorParams, manifest_text, manifests};
 use futures::{StreamExt, TryStreamExt};
 
-use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, MirrorImage, newest};
+use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListedImage, MirrorImage, newest};
+use crate::common::operator::{OPERATOR_IMAGE, VERSION};
 use crate::common::registries::registry_error;
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -33,6 +36,10 @@ pub struct Args {
     /// Put the images into the file too
     #[arg(long)]
     pub images: bool,
+    /// Image of the operator: its manifests name it, and --images puts it into
+    /// the file
+    #[arg(long, value_name = "IMAGE")]
+    pub operator_image: Option<String>,
     #[command(flatten)]
     image_args: ImageArgs,
     #[command(flatten)]
@@ -47,6 +54,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = shell.run(source.open(shell, None))?;
     let version = newest(&distribution, &args.image_args.version)?;
     let images = args.image_args.list(&distribution, &version)?;
+    let operator = args.operator_image.as_deref().map(ListedImage::operator).transpose()?;
     let cannot = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot pack into {}", args.output.display())).caused_by(error)
     };
@@ -58,14 +66,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let registries = source.registry.open()?;
             let images: Vec<MirrorImage> = images
                 .iter()
-                .map(|image| MirrorImage::to_layout(image, &registries, &layout))
+                .map(ListedImage::from)
+                .chain(operator)
+                .map(|image| MirrorImage::to_layout(&image, &registries, &layout))
                 .collect::<Result<_, CliError>>()?;
             let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
             let copier = Copier::new(BLOBS_AT_ONCE);
             let copies = images.iter().map(|image| image.copy(&copier, &progress));
             futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect::<Vec<_>>().await?;
         }
-        let packed = fetch::pack(&layout, &distribution, &version, &images).await;
+        let manifests = operator_manifests(args.operator_image.as_deref())?;
+        let packed = fetch::pack(&layout, &distribution, &version, &images, &manifests).await;
         packed.map_err(|error| cannot(&error))
     })?;
     write_whole(&args.output, &layout)?;
@@ -74,6 +85,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.status(&format!("packed flux {version} with {what} into {}", args.output.display()));
     shell.print(&format!("{}\n", packed.digest))?;
     Ok(Exit::Done)
+}
+
+/// What `install --export` prints for this image, or for the one that releases have.
+fn operator_manifests(image: Option<&str>) -> Result<String, CliError> {
+    let params = OperatorParams::new(DEFAULT_NAMESPACE, image.unwrap_or(OPERATOR_IMAGE), VERSION);
+    manifest_text(&manifests(&params), DEFAULT_NAMESPACE)
+        .map_err(|error| CliError::failed("cannot write the manifests of the operator").caused_by(&error))
 }
 
 fn partial_folder(file: &Path) -> PathBuf {

@@ -5,6 +5,7 @@
 //! name `flux-distribution`                   an artifact as Flux makes them, with these files:
 //!   flux/…, flux-images/…                    the manifests and digests of a version
 //!   crds/fluxinstances.yaml                  the definition of FluxInstance
+//!   flux-operator/install.yaml               the operator and all of its definitions
 //!   images.txt                               the images, one reference with its digest a line
 //!   checksums.txt                            of all other files, as `sha256sum -c` takes them
 //! name `ghcr.io/fluxcd/source-controller:…`  the images themselves, if wanted
@@ -26,10 +27,11 @@ pub const PACKED_NAME: &str = "flux-distribution";
 
 const CHECKSUMS: &str = "checksums.txt";
 const IMAGES: &str = "images.txt";
+const OPERATOR: &str = "flux-operator/install.yaml";
 const DEFINITION: &str = "crds/fluxinstances.yaml";
 
 /// Puts a version into a layout, with the definition of FluxInstance and the list of images. The images themselves are
-/// for the caller to copy.
+/// for the caller to copy; `operator` are the manifests of the operator.
 ///
 /// # Errors
 /// The version is not part of the distribution, or the layout cannot be written.
@@ -38,12 +40,14 @@ pub async fn pack(
     distribution: &Distribution,
     version: &FluxVersion,
     images: &[ImageReference],
+    operator: &str,
 ) -> Result<Manifest, super::FetchReason> {
     let mut files = distribution.files(version)?;
     let definition = yaml::to_string(&crd::flux_instance())
         .map_err(|error| DistributionError::Content { file: DEFINITION.to_owned(), message: error.to_string() })?;
     let list: String = images.iter().map(|image| format!("{image}\n")).collect();
     files.insert(DEFINITION.to_owned(), definition.into_bytes().into());
+    files.insert(OPERATOR.to_owned(), operator.as_bytes().to_vec().into());
     files.insert(IMAGES.to_owned(), list.into_bytes().into());
     let checksums: String = files.iter().map(|(path, file)| checksum_line(path, &file.bytes)).collect();
     files.insert(CHECKSUMS.to_owned(), checksums.into_bytes().into());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,6 +26,7 @@ tests![
     manifests_go_to_a_registry_and_come_back,
     an_instance_is_built_from_its_artifact,
     images_are_mirrored_and_checked,
+    a_mirror_that_is_killed_goes_on_where_it_was,
     a_version_goes_through_an_air_gap_in_one_file,
     a_pull_wants_the_signature_that_the_key_verifies,
 ];
@@ -174,6 +176,50 @@ async fn images_are_mirrored_and_checked() {
     assert_eq!(again.matches("present").count(), 2, "{again}");
 }
 
+async fn a_mirror_that_is_killed_goes_on_where_it_was() {
+    let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let embedded = Distribution::embedded();
+    let newest = embedded.versions().pop().unwrap();
+    let components = [Component::SourceController, Component::KustomizeController, Component::HelmController];
+    for component in components {
+        let tag = embedded.tag(&newest, component).unwrap();
+        let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
+        push_multi(&client(Credentials::Anonymous), &reference, &noise(24 << 20)).await;
+    }
+    let (source, target) = (format!("{}/src", from.host()), format!("{}/mirror", to.host()));
+    let names = components.map(|component| component.to_string()).join(",");
+    let words = ["distribution", "mirror", &target, "--registry", &source, "--components", &names];
+    // Killed ever later, until it is done before that.
+    let mut kills = 0;
+    loop {
+        let mut command = runner::command(&home.join("no-kubeconfig"), home);
+        command.args(words).current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut mirror = command.spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(60 * (kills + 1))).await;
+        if mirror.try_wait().unwrap().is_some_and(|status| status.success()) {
+            break;
+        }
+        mirror.kill().unwrap();
+        mirror.wait().unwrap();
+        kills += 1;
+        assert!(kills < 100, "it never gets there");
+    }
+    assert!(kills > 0, "none was killed in its work");
+    let last = run(home, &words).await.exits(0).stdout;
+    assert_eq!(last.matches("present").count(), components.len(), "{last}");
+    let check = ["distribution", "check-mirror", &target, "--registry", &source, "--components", &names];
+    run(home, &check).await.exits(0);
+    run(home, &[&words[..], &["--verify"]].concat()).await.exits(0);
+    for component in components {
+        let tag = embedded.tag(&newest, component).unwrap();
+        let [there, here] = [&source, &target]
+            .map(|registry| to.judge("crane", &["digest", &format!("{registry}/{component}:{tag}")]).unwrap());
+        assert_eq!(here, there);
+    }
+}
+
 async fn a_version_goes_through_an_air_gap_in_one_file() {
     let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
     let home = tempfile::tempdir().unwrap();
@@ -187,9 +233,23 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
         let index = push_multi(&client(Credentials::Anonymous), &reference, &noise(3 << 20)).await;
         digests.push((format!("{component}:{tag}"), index.digest.to_string()));
     }
+    let operator = repository(&from.host(), "team/operator").with_tag("v7").unwrap();
+    let index = push_multi(&client(Credentials::Anonymous), &operator, &noise(1 << 20)).await;
+    digests.push(("flux-operator:v7".to_owned(), index.digest.to_string()));
+    let operator = operator.url().replace("oci://", "");
     let source = format!("{}/src", from.host());
     let components = "source-controller,kustomize-controller";
-    let pack = ["distribution", "pack", "--registry", &source, "--components", components, "-o"];
+    let pack = [
+        "distribution",
+        "pack",
+        "--registry",
+        &source,
+        "--components",
+        components,
+        "--operator-image",
+        &operator,
+        "-o",
+    ];
     let packed = run(home, &[&pack[..], &["flux.tar", "--images"]].concat()).await.exits(0);
     assert!(packed.stdout.starts_with("sha256:"), "{}", packed.stdout);
     assert!(!home.join("flux.tar.partial").exists());
@@ -209,17 +269,22 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
     assert_eq!(listed.stderr.matches("not in it: ").count(), 2, "{}", listed.stderr);
 
     let target = format!("{}/mirror", to.host());
-    let mirror = ["distribution", "mirror", "--from"];
+    let mirror = ["distribution", "mirror", "--operator-image", &operator, "--from"];
     let copied = run(home, &[&mirror[..], &["flux.tar", &target, "--include-artifact", "-o", "name"]].concat()).await;
     assert!(copied.stderr.contains(&format!("spec.distribution.registry: {target}")), "{}", copied.stderr);
-    assert_eq!(copied.exits(0).stdout.lines().count(), 3);
+    assert_eq!(copied.exits(0).stdout.lines().count(), 4);
     for (image, digest) in &digests {
         // All platforms, with the digest they had.
         assert_eq!(to.judge("crane", &["digest", &format!("{target}/{image}")]).unwrap().trim(), digest);
         to.judge("crane", &["manifest", "--platform", "linux/arm64", &format!("{target}/{image}")]).unwrap();
     }
     let again = run(home, &[&mirror[..], &["flux.tar", &target]].concat()).await.exits(0).stdout;
-    assert_eq!(again.matches("present").count(), 2, "{again}");
+    assert_eq!(again.matches("present").count(), 3, "{again}");
+    // Its manifests are in it, too, and name it.
+    let artifact = format!("oci://{target}/flux-operator-manifests:{newest}");
+    run(home, &["artifact", "pull", &artifact, "-o", "manifests"]).await.exits(0);
+    let install = std::fs::read_to_string(home.join("manifests/flux-operator/install.yaml")).unwrap();
+    assert!(install.contains(&format!("image: {operator}")), "{install}");
     run(home, &[&mirror[..], &["list.tar", &format!("{}/none", to.host())]].concat())
         .await
         .exits(3)
@@ -293,6 +358,7 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
         &["distribution", "pull", "-o", "out", "--verify-key", "ours.pub", "--distribution", &url],
         &["build", "instance", "-f", "flux.yaml", "--verify-key", "ours.pub", "--distribution", &url],
         &["distribution", "versions", "--verify-key", "ours.pub", "--distribution", &url],
+        &["artifact", "pull", &url, "-o", "files", "--verify-key", "ours.pub"],
     ];
     let refused = "carries no signature that the key verifies";
     for pull in pulls {
