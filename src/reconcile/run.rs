@@ -326,9 +326,11 @@ impl<'a> Run<'a> {
         if self.instance.is_suspended() {
             return self.leave_suspended().await;
         }
-        let ended = match self.build_and_carry_out(distributions).await {
+        // The ways below are boxed: together they are more than the stack of a thread takes.
+        let ended = match Box::pin(self.build_and_carry_out(distributions)).await {
             Err(Stop::Failed(Failure::Unhealthy { timed_out, objects })) => {
-                self.roll_back_if_asked(distributions, Failure::Unhealthy { timed_out, objects }).await
+                let failure = Failure::Unhealthy { timed_out, objects };
+                Box::pin(self.roll_back_if_asked(distributions, failure)).await
             }
             ended => ended,
         };
@@ -351,9 +353,9 @@ impl<'a> Run<'a> {
         self.artifact_warning =
             built.warnings.iter().find(|w| w.reason == WarningReason::LastGoodArtifact).map(|w| w.message.clone());
         if let Some(detail) = self.rejection_of(&built.revision.to_string()) {
-            return self.restore(distributions, built.revision.to_string(), detail).await;
+            return Box::pin(self.restore(distributions, built.revision.to_string(), detail)).await;
         }
-        self.carry_out_build(built).await
+        Box::pin(self.carry_out_build(built)).await
     }
 
     /// Compares a build with what lives, and carries the difference out.
@@ -370,7 +372,7 @@ impl<'a> Run<'a> {
         if let Err(Stop::Failed(_)) = &planned {
             self.writer.status.last_attempted_revision = self.revision.clone();
         }
-        self.carry_out(planned?, live, operator).await
+        Box::pin(self.carry_out(planned?, live, operator)).await
     }
 
     /// Writes to the instance what is still to be written.

@@ -30,7 +30,7 @@ impl Run<'_> {
         self.writer.failed(why, &message);
         self.record_attempt(Some(&failure));
         let detail = message.strip_prefix("reconciliation failed: ").unwrap_or(&message).to_owned();
-        self.restore(distributions, failed, detail).await
+        Box::pin(self.restore(distributions, failed, detail)).await
     }
 
     /// Why this revision was rolled back before and is not to be tried again: nothing has changed since, and nobody insists.
@@ -56,7 +56,8 @@ impl Run<'_> {
         let Some(restored) = self.writer.status.last_applied_revision.clone() else { return Ok(()) };
         let mut instance = self.instance.clone();
         instance.spec = kept_builds::find(self.cluster, &instance, &restored).await?;
-        let built = fetch_and_build(self.cluster, &instance, distributions, &self.options.plan, self.progress).await?;
+        let built = fetch_and_build(self.cluster, &instance, distributions, &self.options.plan, self.progress);
+        let built = Box::pin(built).await?;
         if built.revision.to_string() != restored {
             let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
             let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
@@ -68,7 +69,7 @@ impl Run<'_> {
             self.event(true, reason::ROLLED_BACK, format!("Rolling back to revision {restored}: {detail}"), false);
         }
         self.rejected = Some(failed.clone());
-        self.carry_out_build(built).await?;
+        Box::pin(self.carry_out_build(built)).await?;
         self.writer.status.last_attempted_revision = Some(failed.clone());
         Err(Failure::RolledBack { failed, restored, detail }.into())
     }
