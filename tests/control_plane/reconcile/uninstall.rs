@@ -122,7 +122,8 @@ async fn an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions(clu
         .patch_as("someone", &instance, json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}}))
         .await;
 
-    let mut options = UninstallOptions { keep_crds: true, ..options(Duration::from_secs(2)) };
+    // Long enough for the other controller to be gone, on a busy machine too.
+    let mut options = UninstallOptions { keep_crds: true, ..options(Duration::from_secs(6)) };
     let done = uninstall(&world, &options).await;
     assert!(!done.is_complete());
     assert_eq!(

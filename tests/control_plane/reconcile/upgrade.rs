@@ -151,5 +151,12 @@ async fn stored_objects_are_migrated_through_every_minor_and_a_downgrade_is_refu
     );
     let conditions = world.read_instance().await.status.unwrap().conditions;
     let shown: Vec<_> = conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str(), c.reason.as_str())).collect();
-    assert_eq!(shown, [("Stalled", "True", "BuildFailed"), ("Ready", "False", "BuildFailed")]);
+    assert_eq!(
+        shown,
+        [
+            ("Stalled", "True", "BuildFailed"),
+            ("Ready", "False", "BuildFailed"),
+            ("UpToDate", "False", "NewVersionAvailable")
+        ]
+    );
 }
