@@ -5,8 +5,9 @@ use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::Cluster;
 use flux_operator::k8s::fields;
 use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::status::merge_diff;
 use flux_operator::reconcile::{self, KeptBuild, RunOptions, kept_builds};
-use flux_operator::request::Absent;
+use flux_operator::request::{Absent, reconcile_patch, token};
 use serde_json::{Value, json};
 
 use crate::common::args::WaitArgs;
@@ -63,12 +64,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let target = session.instance(&args.name);
         let prepared = shell.interruptible(prepare(args, &session, &target)).await?;
         let Some((live, build)) = prepared else { return Ok(Exit::Done) };
+        if args.in_process.in_process {
+            return reconcile_in_process(&session, args, &target, &live, &build).await;
+        }
         shell.interruption().writes();
         let stored = shell.interruptible(store(&session, &target, &live, &build)).await?;
-        if args.in_process.in_process {
-            return reconcile_in_process(&session, args, &target).await;
-        }
-        let coverage = session.operator_coverage(&target).await?;
+        let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+        shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
+        let coverage = shell.interruptible(session.operator_coverage(&target)).await?;
         if coverage.is_nobody() {
             let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
             return Err(CliError::failed(format!(
@@ -82,8 +85,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if !args.wait.wait {
             return Ok(Exit::Done);
         }
-        let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-        shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
         let followed = [Followed { uid: uid_of(&stored), target, request: None, absent: Absent::Ends }];
         shell.interruptible(until_ready(&session, &followed, args.progress.progress)).await
     })?
@@ -173,8 +174,14 @@ async fn store(session: &Session<'_>, target: &Target, live: &Value, build: &Kep
     Ok(stored)
 }
 
-/// Does the operator's work in this process.
-async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
+/// Does the operator's work in this process; the run itself writes the spec of then, under the lease.
+async fn reconcile_in_process(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    live: &Value,
+    build: &KeptBuild,
+) -> Result<Exit, CliError> {
     let shell = session.shell;
     let distribution = DistributionArgs::default();
     let distributions = shell.interruptible(distribution.open(shell)).await?;
@@ -190,6 +197,13 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     };
     let mut options = run_in_process::options(&args.in_process, &distribution);
     options.wait = args.wait.wait;
+    let mut request_patch = reconcile_patch(&token(jiff::Timestamp::now()), false, false);
+    let spec =
+        serde_json::to_value(&build.spec).map_err(|e| CliError::failed("cannot write the spec").caused_by(&e))?;
+    if let Some(change) = live.get("spec").and_then(|before| merge_diff(before, &spec)) {
+        request_patch["spec"] = change;
+    }
+    options.request = Some(request_patch);
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
     };

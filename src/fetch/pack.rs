@@ -182,7 +182,7 @@ mod tests {
         let version = embedded.versions().pop().unwrap();
         let images = embedded.images(&version, "ghcr.io/fluxcd", Some(crate::api::Variant::UpstreamAlpine));
         let layout = Layout::create(&folder.path().join("layout")).unwrap();
-        let packed = pack(&layout, &embedded, &version, &images.unwrap()).await.unwrap();
+        let packed = pack(&layout, &embedded, &version, &images.unwrap(), "kind: Namespace\n").await.unwrap();
         let file = folder.path().join("flux.tar");
         layout.write_archive(std::fs::File::create(&file).unwrap()).unwrap();
         let bytes = std::fs::read(&file).unwrap();

@@ -9,11 +9,12 @@ mod requests;
 mod second_actor;
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
+mod told_endings;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [requests::tests(), second_actor::tests(), interrupts::tests()].concat()
+    [requests::tests(), second_actor::tests(), interrupts::tests(), told_endings::tests()].concat()
 }
 
 /// Says what goes on, when asked to.
