@@ -24,6 +24,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let mut retries = fresh();
     let mut retry: Option<Duration> = None;
     let mut last = Instant::now();
+    // A digest is asked for once: a run that it began may still be at work, and one that failed is not helped by another.
+    let mut asked = None;
     loop {
         let instance = looks.borrow_and_update().instance.clone();
         let due = instance.as_ref().filter(|instance| is_watched(instance)).and_then(|i| i.artifact_interval());
@@ -41,7 +43,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
             },
         }
         last = Instant::now();
-        let succeeded = look(&cluster, &shared, &instance).await;
+        let succeeded = look(&cluster, &shared, &instance, &mut asked).await;
         let ended = if succeeded { Ended::Done(Some(interval)) } else { Ended::Failed };
         shared.telemetry.ended(Controller::Artifact, ended, last.elapsed());
         if succeeded {
@@ -65,7 +67,7 @@ fn is_watched(instance: &FluxInstance) -> bool {
 }
 
 /// Returns whether the registry could be asked, and the run be asked for.
-async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance) -> bool {
+async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance, asked: &mut Option<String>) -> bool {
     let id = shared.options.instance();
     let known = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());
     let digest = match artifact_digest(&shared.options.fetcher, cluster, instance).await {
@@ -79,7 +81,8 @@ async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance) -> bo
             return false;
         }
     };
-    let Some(digest) = digest.filter(|digest| Some(digest.as_str()) != known) else { return true };
+    let is_news = |digest: &String| Some(digest.as_str()) != known && asked.as_ref() != Some(digest);
+    let Some(digest) = digest.filter(is_news) else { return true };
     tracing::info!(
         controller = "fluxinstance_artifact",
         old = known,
@@ -88,7 +91,10 @@ async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance) -> bo
     );
     let patch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: Timestamp::now().to_string()}}});
     match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
-        Ok(_) => true,
+        Ok(_) => {
+            *asked = Some(digest);
+            true
+        }
         Err(error) => {
             tracing::error!("cannot request a reconciliation: {}", error.sentence());
             false
