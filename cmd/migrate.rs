@@ -1,8 +1,17 @@
-//! `migrate`: brings what a person keeps in files to the API versions of a Flux version.
+//! `migrate`: brings what a person keeps in files to the API versions of a Flux version, and an installation to an instance.
+
+use clap::Subcommand;
 
 use crate::common::manifest_files;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
+
+mod bootstrap;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Bootstrap(bootstrap::Args),
+}
 
 /// Rewrite deprecated API versions of Flux in files
 ///
@@ -10,17 +19,21 @@ use crate::shell::{CliError, Exit, Shell};
 /// every change. What the new version has no field for is named and left alone.
 /// Ends with 1 when a dry run would change something, or when a field needs a hand.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  \
     # What would change, for a pipeline\n  \
     flux-operator migrate -f ./clusters --dry-run\n\n  \
     # To what Flux 2.8 stores\n  \
     flux-operator migrate -f ./apps/web.yaml --to 2.8 --dry-run\n\n  \
     # From a pipe: the new text on stdout\n  \
-    flux-operator migrate -f - < web.yaml")]
+    flux-operator migrate -f - < web.yaml"
+)]
 pub struct Args {
     /// Folder or file to rewrite; - reads standard input and prints the text
-    #[arg(short, long, value_name = "DIR|FILE", visible_alias = "path")]
-    pub filename: String,
+    #[arg(short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
+    pub filename: Option<String>,
     /// Flux version whose API versions are wanted [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
@@ -29,10 +42,16 @@ pub struct Args {
     pub dry_run: bool,
     #[command(flatten)]
     pub view: ViewArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (looked_at, migration) = manifest_files::migration(&args.filename, args.to.as_deref(), shell)?;
+    if let Some(Command::Bootstrap(args)) = &args.command {
+        return bootstrap::run(args, shell);
+    }
+    let Some(filename) = &args.filename else { return Err(CliError::usage("no file is given")) };
+    let (looked_at, migration) = manifest_files::migration(filename, args.to.as_deref(), shell)?;
     let (edits, lost) = manifest_files::lines(&migration);
     let piped = looked_at.iter().find(|one| one.path.is_none()).filter(|_| !args.dry_run);
     if !args.dry_run {

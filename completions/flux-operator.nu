@@ -3268,6 +3268,60 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator migrate bootstrap output" [] {
+    [ "yaml" "json" ]
+  }
+
+  def "nu-complete flux-operator migrate bootstrap progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator migrate bootstrap color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the FluxInstance that keeps an installation of flux bootstrap
+  export extern "flux-operator migrate bootstrap" [
+    --from-git: directory     # Folder flux-system of the Git repository: its kustomization.yaml and patches are taken over as they are
+    --apply                   # Apply the instance from here
+    --output(-o): string@"nu-complete flux-operator migrate bootstrap output" # Format of the output
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator migrate bootstrap color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator migrate help" [
+  ]
+
+  # Print the FluxInstance that keeps an installation of flux bootstrap
+  export extern "flux-operator migrate help bootstrap" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator migrate help help" [
+  ]
+
   def "nu-complete flux-operator explain output" [] {
     [ "text" "json" "yaml" ]
   }
@@ -4616,6 +4670,10 @@ module completions {
 
   # Rewrite deprecated API versions of Flux in files
   export extern "flux-operator help migrate" [
+  ]
+
+  # Print the FluxInstance that keeps an installation of flux bootstrap
+  export extern "flux-operator help migrate bootstrap" [
   ]
 
   # Explain a kind or one of its fields

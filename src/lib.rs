@@ -1,6 +1,7 @@
 //! The library behind the `flux-operator` binary: everything that is true of a Flux installation and its objects.
 //!
 //! ```text
+//! bootstrap                        from an installation of the flux command to an instance
 //! operator                         the operator on a cluster: how it comes and how it goes
 //! controller                       the operator: reconcile as a service
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
@@ -17,6 +18,7 @@
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 
 pub mod api;
+pub mod bootstrap;
 pub mod build;
 pub mod cluster;
 pub mod controller;

@@ -12,6 +12,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bootstrap;
 mod chart;
 mod cluster;
 mod commands;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         return exit;
     }
     let tests = [
+        bootstrap::tests(),
         chart::tests(),
         cluster::tests(),
         commands::tests(),

@@ -13,6 +13,7 @@
 mod support;
 
 mod artifacts;
+mod bootstrap;
 mod harness;
 mod prune;
 mod reads;
@@ -27,7 +28,11 @@ use support::ClusterTest;
 use support::flux::Controller;
 
 fn main() -> ExitCode {
-    let installing = [ssh::tests(), sync::tests()].concat().into_iter().map(ClusterTest::that_installs).collect();
+    let installing = [bootstrap::tests(), ssh::tests(), sync::tests()]
+        .concat()
+        .into_iter()
+        .map(ClusterTest::that_installs)
+        .collect();
     support::run_flux_tests(
         [harness::tests(), artifacts::tests(), prune::tests(), reads::tests(), requests::tests(), installing].concat(),
         &[Controller::Source, Controller::Kustomize],

@@ -18,7 +18,7 @@ const FLOORS: &[&[&str]] = &[
     &["cluster", "oci"],
     &["fetch"],
     &["request", "reconcile", "inspect"],
-    &["controller", "operator", "fleet"],
+    &["controller", "operator", "bootstrap", "fleet"],
 ];
 
 /// The floors of the program; a verb stands on `VERBS` and uses no other verb.

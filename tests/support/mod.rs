@@ -9,6 +9,7 @@
 //! proxy                  sits between a client and the API server and breaks things
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
+//! installation           what `flux install` and `flux bootstrap` apply
 //! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
 //! registry               a real OCI registry with judges, and what breaks between a client and it
@@ -39,6 +40,7 @@ pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
+pub mod installation;
 pub mod kubeconfig;
 pub mod kubelet;
 pub mod objects;

@@ -1,0 +1,158 @@
+//! From `flux install` or `flux bootstrap` to a FluxInstance that keeps what is there.
+//!
+//! ```text
+//! live objects -> installation: what a spec can say        (installation)
+//!     -> plan -> what would change and should not -> patches that keep it        (keep)
+//!     -> plan again: the proof; what still changes is named
+//! ```
+//! The proof is a plan of the reconcile core, so that what was promised is what an apply does. Nothing is written here.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use crate::api::{CheckedInstance, FluxInstance, KustomizePatch, KustomizeSpec, takeover};
+use crate::build::{BuildOptions, build};
+use crate::cluster::{Cluster, ClusterError};
+use crate::distribution::Distribution;
+use crate::format::yaml::{self, YamlError};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::progress::Progress;
+use crate::reconcile::{Plan, PlanOptions, ReconcileError, plan_for};
+
+mod changes;
+pub mod git;
+mod installation;
+mod keep;
+
+pub use changes::{Accepted, Difference};
+
+/// The instance that takes an installation over, and what that changes.
+#[derive(Debug)]
+pub struct Proposal {
+    pub manifest: Manifest,
+    /// What applying it does.
+    pub plan: Plan,
+    /// What changes without any effect on what Flux does, by kind of change and how many objects.
+    pub accepted: Vec<(Accepted, usize)>,
+    /// What an instance cannot express: it would change, or be made.
+    pub unexpressed: Vec<Difference>,
+    /// Objects of the installation that the instance does not have: nobody would care for them.
+    pub left_alone: Vec<ObjectId>,
+    /// The Kustomization that applies Flux itself from Git, and its path there; `None` after a plain `flux install`.
+    pub applied_by: Option<(ObjectId, String)>,
+    /// What a reader should know about the instance.
+    pub notes: Vec<String>,
+}
+
+/// Why no instance could be proposed.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    #[error("no controllers of Flux are installed in namespace {namespace}")]
+    NotInstalled { namespace: String },
+    #[error("{instance} looks after it already")]
+    HasInstance { instance: ObjectId },
+    #[error("the controllers do not say which version of Flux they are of: no label app.kubernetes.io/version")]
+    NoVersion,
+    #[error("the controllers are of several versions of Flux: {}", .0.join(", "))]
+    SeveralVersions(Vec<String>),
+    #[error("the images come from several registries: {}", .0.join(", "))]
+    SeveralRegistries(Vec<String>),
+    #[error("the instance that was made of it breaks a rule")]
+    Manifest(#[from] ManifestError),
+    #[error("the instance that was made of it cannot be written")]
+    Yaml(#[from] YamlError),
+    #[error(transparent)]
+    Plan(#[from] ReconcileError),
+    #[error(transparent)]
+    Call(#[from] ClusterError),
+}
+
+/// Reads the installation of a namespace and proposes an instance for it. `patches` come from its Git repository and go first.
+///
+/// # Errors
+/// There is no installation, or one that an instance cannot take over as a whole; the API server cannot be asked.
+pub async fn propose(
+    cluster: &Cluster,
+    namespace: &str,
+    patches: Vec<KustomizePatch>,
+    distribution: &Distribution,
+    progress: &dyn Progress,
+) -> Result<Proposal, BootstrapError> {
+    let found = installation::read(cluster, namespace, !patches.is_empty()).await?;
+    let mut instance = found.instance;
+    if !patches.is_empty() {
+        instance.spec.kustomize = Some(KustomizeSpec { patches });
+    }
+    let options = PlanOptions::default();
+    let mut kept = predicted_patches(cluster, &instance, distribution, options.concurrency).await?;
+    let mut rounds = 0;
+    let (manifest, plan) = loop {
+        if !kept.is_empty() {
+            instance.spec.kustomize.get_or_insert_default().patches.append(&mut kept);
+        }
+        let manifest = manifest_of(&instance)?;
+        let plan = plan_for(cluster, &manifest, distribution, &options, progress).await?;
+        // The API server may know of more that changes than was predicted; what a patch does not keep then, none does.
+        kept = keep::patches(&plan);
+        rounds += 1;
+        if kept.is_empty() || rounds > 1 {
+            break (manifest, plan);
+        }
+    };
+    let (accepted, unexpressed) = changes::judge(&plan);
+    let built: Vec<&ObjectId> = plan.objects.iter().map(|one| &one.object).collect();
+    let left_alone = found.objects.into_iter().filter(|id| !built.contains(&id)).collect();
+    Ok(Proposal { manifest, plan, accepted, unexpressed, left_alone, applied_by: found.applied_by, notes: found.notes })
+}
+
+/// Patches for what an apply would change as far as that is known without asking the API server, which refuses some of these
+/// changes: a volume cannot be of two kinds.
+async fn predicted_patches(
+    cluster: &Cluster,
+    instance: &FluxInstance,
+    distribution: &Distribution,
+    concurrency: usize,
+) -> Result<Vec<KustomizePatch>, BootstrapError> {
+    let checked = CheckedInstance::check(manifest_of(instance)?.instance.into_inner()).map_err(ManifestError::from)?;
+    let built = build(&checked, distribution, &BuildOptions::default()).map_err(ReconcileError::from)?;
+    let ids: Vec<ObjectId> = built.objects.iter().map(ObjectId::of).collect();
+    let live = LiveObjects::take(cluster, &ids, concurrency).await?;
+    let changed = built.objects.iter().filter_map(|desired| Some((live.get(&ObjectId::of(desired))?, desired)));
+    Ok(changed.flat_map(|(live, desired)| keep::patches_of(live, &predicted(live, desired))).collect())
+}
+
+/// What an apply makes of a live object. Two things are taken from the manifest as they are: rules, which the API server adds
+/// nothing to, and an empty volume, which means something although it is empty.
+fn predicted(live: &Value, desired: &Value) -> Value {
+    const VOLUMES: &str = "/spec/template/spec/volumes";
+    let mut predicted = takeover::predicted(live, desired);
+    if let Some(rules) = desired.get("rules") {
+        predicted["rules"] = rules.clone();
+    }
+    for volume in fields::items(desired, VOLUMES).iter().filter(|volume| volume.get("emptyDir").is_some()) {
+        let volumes = predicted.pointer_mut(VOLUMES).and_then(Value::as_array_mut).into_iter().flatten();
+        for same in volumes.filter(|other| other.get("name") == volume.get("name") && other.get("emptyDir").is_none()) {
+            same["emptyDir"] = volume["emptyDir"].clone();
+        }
+    }
+    predicted
+}
+
+/// The instance as its author would write it: what is a default is left out.
+fn manifest_of(instance: &FluxInstance) -> Result<Manifest, BootstrapError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written<'a> {
+        api_version: &'a str,
+        kind: &'a str,
+        metadata: serde_json::Value,
+        spec: &'a crate::api::FluxInstanceSpec,
+    }
+    let metadata = serde_json::json!({"name": instance.metadata.name, "namespace": instance.metadata.namespace});
+    let api_version = crate::api::well_known::API_VERSION;
+    let written = Written { api_version, kind: "FluxInstance", metadata, spec: &instance.spec };
+    let text = yaml::to_string(&written)?;
+    Ok(manifest::read(&text, &NamespaceChoice::default())?)
+}

@@ -1,0 +1,219 @@
+//! Which changes of a plan are none for what Flux does, and which are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::api::well_known;
+use crate::k8s::diff::Segment;
+use crate::k8s::documentation::is_documentation;
+use crate::k8s::{ObjectId, diff};
+use crate::reconcile::Plan;
+use crate::reconcile::plan::{PlannedObject, Step};
+
+/// A sort of change that leaves Flux as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Accepted {
+    /// Labels, annotations and who owns the fields.
+    Labels,
+    /// Descriptions and messages of definitions.
+    Prose,
+    /// An image gets the digest of its tag.
+    Digests,
+    /// Flags in another order, or at their default.
+    Flags,
+    /// Alerts and receivers may name the operator's kinds, and their controller may read them.
+    OperatorKinds,
+    /// Tokens of service accounts that only object-level workload identity asks for.
+    Tokens,
+}
+
+/// A change that is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    pub object: ObjectId,
+    /// The field; empty for an object that would be made.
+    pub path: String,
+}
+
+/// Keys of labels and annotations that tools which install Flux write, by how they begin.
+const OF_TOOLS: &[&str] = &[
+    "app.kubernetes.io/",
+    "kustomize.toolkit.fluxcd.io/",
+    "fluxcd.controlplane.io/",
+    "kubectl.kubernetes.io/",
+    "meta.helm.sh/",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "pod-security.kubernetes.io/warn",
+];
+/// Flags that say what is the default.
+const DEFAULT_FLAGS: &[&str] = &["--feature-gates=ObjectLevelWorkloadIdentity=false"];
+/// Kinds that a build adds to what alerts and receivers may name.
+const OPERATOR_KINDS: &[&str] = &["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
+
+/// Splits the changes of a plan into sorts that are accepted, with the number of objects, and those that are not.
+pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<Difference>) {
+    let mut accepted: BTreeMap<Accepted, BTreeSet<&ObjectId>> = BTreeMap::new();
+    let mut others = vec![];
+    for one in &plan.objects {
+        if one.step == Step::Create {
+            others.push(Difference { object: one.object.clone(), path: String::new() });
+        }
+        for (path, sort) in changes_of(one) {
+            match sort {
+                Some(sort) => drop(accepted.entry(sort).or_default().insert(&one.object)),
+                None => others.push(Difference { object: one.object.clone(), path }),
+            }
+        }
+    }
+    (accepted.into_iter().map(|(sort, objects)| (sort, objects.len())).collect(), others)
+}
+
+fn changes_of(one: &PlannedObject) -> Vec<(String, Option<Accepted>)> {
+    let (Some(live), Some(result)) = (&one.live, &one.result) else { return vec![] };
+    let (from, to) = (diff::comparable(live), diff::comparable(result));
+    let sorted = |change: diff::Difference<'_>| {
+        let path = diff::path_text(if change.from.is_some() { &from } else { &to }, &change.path);
+        let sort = sort_of(&path, change.from, change.to);
+        (path, sort)
+    };
+    differences(&from, &to).into_iter().map(sorted).collect()
+}
+
+/// What differs. Rules have no names: two lists of them differ as a whole.
+pub(super) fn differences<'a>(from: &'a Value, to: &'a Value) -> Vec<diff::Difference<'a>> {
+    let rules = Segment::Key("rules".to_owned());
+    let (of_rules, mut others): (Vec<_>, Vec<_>) =
+        diff::differences(from, to).into_iter().partition(|change| change.path.first() == Some(&rules));
+    if !of_rules.is_empty() {
+        others.push(diff::Difference { path: vec![rules], from: from.get("rules"), to: to.get("rules") });
+    }
+    others
+}
+
+/// Returns the sort of a change that is accepted; `None` for one that is not.
+pub(super) fn sort_of(path: &str, from: Option<&Value>, to: Option<&Value>) -> Option<Accepted> {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    if path.starts_with("metadata.") || path.starts_with("spec.template.metadata.") {
+        return keeps_own_keys(path, from, to).then_some(Accepted::Labels);
+    }
+    if is_documentation(path) {
+        return Some(Accepted::Prose);
+    }
+    match field {
+        "image" => {
+            let (from, to) = (from?.as_str()?, to?.as_str()?);
+            to.strip_prefix(from).is_some_and(|rest| rest.starts_with("@sha256:")).then_some(Accepted::Digests)
+        }
+        "args" => {
+            let (before, after) = (flags(from?), flags(to?));
+            let gone = before.difference(&after).count();
+            let new = after.difference(&before).all(|flag| DEFAULT_FLAGS.contains(&flag.as_str()));
+            (gone == 0 && new).then_some(Accepted::Flags)
+        }
+        "enum" => {
+            let (before, after) = (from?.as_array()?, to?.as_array()?);
+            let added = after.iter().filter(|kind| !before.contains(kind));
+            let only_ours = added.clone().all(|kind| OPERATOR_KINDS.iter().any(|ours| kind == ours));
+            (before.iter().all(|kind| after.contains(kind)) && only_ours).then_some(Accepted::OperatorKinds)
+        }
+        "rules" => sort_of_rules(from?.as_array()?, to?.as_array()?),
+        _ => None,
+    }
+}
+
+fn sort_of_rules(before: &[Value], after: &[Value]) -> Option<Accepted> {
+    let tokens = json!({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]});
+    let ours = json!({"apiGroups": [well_known::GROUP], "resources": ["*"], "verbs": ["*"]});
+    let gone: Vec<&Value> = before.iter().filter(|rule| !after.contains(rule)).collect();
+    let new: Vec<&Value> = after.iter().filter(|rule| !before.contains(rule)).collect();
+    match (gone.as_slice(), new.as_slice()) {
+        ([], new) if new.iter().all(|rule| **rule == ours) => Some(Accepted::OperatorKinds),
+        ([gone], new) if **gone == tokens && new.iter().all(|rule| **rule == ours) => Some(Accepted::Tokens),
+        _ => None,
+    }
+}
+
+/// Whether a change of labels or annotations leaves those that a user has set.
+fn keeps_own_keys(path: &str, from: Option<&Value>, to: Option<&Value>) -> bool {
+    let is_of_tools = |key: &str| OF_TOOLS.iter().any(|prefix| key.starts_with(prefix));
+    match (from, to) {
+        (None, _) => true,
+        // A whole map that goes.
+        (Some(Value::Object(map)), None) => map.keys().all(|key| is_of_tools(key)),
+        (Some(_), _) => {
+            // `metadata.labels.app` or `metadata.labels[app.kubernetes.io/name]`.
+            let key = path.split_once("labels").or_else(|| path.split_once("annotations")).map(|(_, key)| key);
+            key.is_some_and(|key| is_of_tools(key.trim_start_matches(['.', '[']).trim_end_matches(']')))
+        }
+    }
+}
+
+/// The flags of a controller in one spelling. Of a flag that is there twice the last one counts, but for gates.
+fn flags(list: &Value) -> BTreeSet<String> {
+    let spelt = |flag: &str| match flag {
+        "--watch-all-namespaces" | "--enable-leader-election" => format!("{flag}=true"),
+        flag if flag.starts_with("--events-addr=") => flag.trim_end_matches('/').to_owned(),
+        flag => flag.to_owned(),
+    };
+    let all = list.as_array().into_iter().flatten().filter_map(Value::as_str).map(spelt);
+    let key = |flag: &str| match flag.split_once('=') {
+        Some((name, _)) if name != "--feature-gates" => name.to_owned(),
+        _ => flag.to_owned(),
+    };
+    all.map(|flag| (key(&flag), flag)).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sort(path: &str, from: Value, to: Value) -> Option<Accepted> {
+        let some = |value: &Value| (!value.is_null()).then(|| value.clone());
+        sort_of(path, some(&from).as_ref(), some(&to).as_ref())
+    }
+
+    #[test]
+    fn what_changes_nothing_that_flux_does_is_accepted_and_nothing_else() {
+        let container = "spec.template.spec.containers[name=manager]";
+        for (path, from, to, expected) in [
+            ("metadata.labels[app.kubernetes.io/version]", json!("v1"), json!("v2"), Some(Accepted::Labels)),
+            ("metadata.annotations[eks.amazonaws.com/role-arn]", json!("arn"), Value::Null, None),
+            ("metadata.annotations", json!({"eks.amazonaws.com/role-arn": "arn"}), Value::Null, None),
+            ("metadata.annotations", Value::Null, json!({"a": "b"}), Some(Accepted::Labels)),
+            (&format!("{container}.image"), json!("g/a:v1"), json!("g/a:v1@sha256:00"), Some(Accepted::Digests)),
+            (&format!("{container}.image"), json!("g/a:v1"), json!("g/a:v2@sha256:00"), None),
+            (
+                &format!("{container}.args"),
+                json!(["--b", "--watch-all-namespaces"]),
+                json!(["--watch-all-namespaces=true", "--b", "--feature-gates=ObjectLevelWorkloadIdentity=false"]),
+                Some(Accepted::Flags),
+            ),
+            (&format!("{container}.args"), json!(["--concurrent=20"]), json!([]), None),
+            (
+                "spec.a.enum",
+                json!(["Kustomization"]),
+                json!(["Kustomization", "ResourceSet"]),
+                Some(Accepted::OperatorKinds),
+            ),
+            ("spec.a.enum", json!(["Kustomization"]), json!(["ResourceSet"]), None),
+            ("spec.replicas", json!(2), json!(1), None),
+        ] {
+            assert_eq!(sort(path, from, to), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn rules_may_only_lose_tokens_and_win_the_operators_kinds() {
+        let tokens = json!({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]});
+        let ours = json!({"apiGroups": ["fluxcd.controlplane.io"], "resources": ["*"], "verbs": ["*"]});
+        let other = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+        let sort = |from: Value, to: Value| sort("rules", from, to);
+        assert_eq!(sort(json!([other, tokens]), json!([other, ours])), Some(Accepted::Tokens));
+        assert_eq!(sort(json!([other]), json!([other, ours])), Some(Accepted::OperatorKinds));
+        assert_eq!(sort(json!([other]), json!([ours])), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a `kustomization.yaml` of the folder `flux-system` says beside the manifests that `flux bootstrap` wrote. Pure.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api::{KustomizePatch, PatchTarget};
+use crate::format::yaml::{self, YamlError};
+
+/// The manifests that `flux bootstrap` writes.
+pub const GENERATED: [&str; 2] = ["gotk-components.yaml", "gotk-sync.yaml"];
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overlay {
+    /// In the order in which kustomize applies them.
+    pub patches: Vec<KustomizePatch>,
+    /// What an instance has no field for.
+    pub unexpressed: Vec<String>,
+    /// Other manifests of the folder, which stay in Git.
+    pub resources: Vec<String>,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
+    #[error("patches[{index}] is not understood: {message}")]
+    Patch { index: usize, message: String },
+    #[error("cannot read the patch {path}: {message}")]
+    File { path: String, message: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PatchEntry {
+    patch: Option<String>,
+    path: Option<String>,
+    target: Option<PatchTarget>,
+    /// How kustomize treats names and kinds in a patch.
+    #[serde(rename = "options")]
+    _options: Option<Value>,
+}
+
+/// Reads a `kustomization.yaml`; `file` returns the text of a path beside it.
+///
+/// # Errors
+/// It is no YAML, or a patch cannot be read.
+pub fn read_overlay(text: &str, file: impl Fn(&str) -> Result<String, String>) -> Result<Overlay, OverlayError> {
+    let kustomization = yaml::parse_one(text)?;
+    let mut overlay = Overlay::default();
+    let load = |path: &str| file(path).map_err(|message| OverlayError::File { path: path.to_owned(), message });
+    for (field, value) in kustomization.as_object().into_iter().flatten() {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        match field.as_str() {
+            "apiVersion" | "kind" | "metadata" => {}
+            "resources" => {
+                let others = items.iter().filter_map(Value::as_str).filter(|name| !is_generated(name));
+                overlay.resources.extend(others.map(str::to_owned));
+            }
+            "patches" => {
+                for (index, entry) in items.iter().enumerate() {
+                    let wrong = |message: String| OverlayError::Patch { index, message };
+                    let entry: PatchEntry =
+                        serde_json::from_value(entry.clone()).map_err(|error| wrong(error.to_string()))?;
+                    let patch = match (entry.patch, entry.path) {
+                        (Some(patch), None) => patch,
+                        (None, Some(path)) => load(&path)?,
+                        _ => return Err(wrong("it has neither patch nor path, or both".to_owned())),
+                    };
+                    overlay.patches.extend(each_document(&patch, entry.target.as_ref()));
+                }
+            }
+            // The two fields that `patches` has replaced.
+            "patchesStrategicMerge" => {
+                for item in items.iter().filter_map(Value::as_str) {
+                    let text = if item.contains('\n') { item.to_owned() } else { load(item)? };
+                    overlay.patches.extend(each_document(&text, None));
+                }
+            }
+            "patchesJson6902" => {
+                for (index, entry) in items.iter().enumerate() {
+                    let wrong = |message: String| OverlayError::Patch { index, message };
+                    let entry: PatchEntry =
+                        serde_json::from_value(entry.clone()).map_err(|error| wrong(error.to_string()))?;
+                    let patch = match (entry.patch, entry.path) {
+                        (Some(patch), _) => patch,
+                        (None, Some(path)) => load(&path)?,
+                        (None, None) => return Err(wrong("it has neither patch nor path".to_owned())),
+                    };
+                    overlay.patches.push(KustomizePatch { patch, target: entry.target });
+                }
+            }
+            other => overlay.unexpressed.push(format!("{other} of kustomization.yaml")),
+        }
+    }
+    Ok(overlay)
+}
+
+fn is_generated(name: &str) -> bool {
+    let name = name.trim_start_matches("./");
+    GENERATED.contains(&name)
+}
+
+/// A file may hold several strategic merge patches; an instance takes one a patch. Namespaces come after the patches in a build,
+/// so that a patch must not name one.
+fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch> {
+    let documents = yaml::parse_patch_documents(text).unwrap_or_default();
+    let target = target.map(|target| PatchTarget { namespace: None, ..target.clone() });
+    if documents.len() == 1 && !text.contains("namespace:") {
+        return vec![KustomizePatch { patch: text.to_owned(), target }];
+    }
+    let one = |mut document: Value| {
+        if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.shift_remove("namespace");
+        }
+        KustomizePatch { patch: yaml::to_string(&document).unwrap_or_default(), target: target.clone() }
+    };
+    documents.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_come_from_every_field_in_order_and_the_rest_is_named() {
+        let text = r#"
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [gotk-components.yaml, gotk-sync.yaml, extra.yaml]
+patches:
+- patch: |
+    - op: add
+      path: /spec/template/spec/containers/0/args/-
+      value: --concurrent=20
+  target: {kind: Deployment, name: "(kustomize|helm)-controller", namespace: flux-system}
+- path: tolerations.yaml
+  target: {kind: Deployment}
+patchesStrategicMerge:
+- accounts.yaml
+images:
+- name: a
+"#;
+        let file = |path: &str| {
+            match path {
+            "tolerations.yaml" => Ok("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: all}\nspec: {}\n".to_owned()),
+            "accounts.yaml" => Ok("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: flux-system}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: b}\n".to_owned()),
+            other => Err(format!("no {other}")),
+        }
+        };
+        let overlay = read_overlay(text, file).unwrap();
+        assert_eq!(overlay.patches.len(), 4);
+        assert_eq!(overlay.patches[0].target.as_ref().unwrap().namespace, None);
+        assert!(overlay.patches[0].patch.contains("--concurrent=20"));
+        assert!(!overlay.patches[2].patch.contains("namespace"), "{}", overlay.patches[2].patch);
+        assert_eq!(overlay.unexpressed, ["images of kustomization.yaml"]);
+        assert_eq!(overlay.resources, ["extra.yaml"]);
+    }
+
+    #[test]
+    fn a_patch_that_is_not_there_is_named() {
+        let missing = read_overlay("patches: [{path: x.yaml}]", |path| Err(format!("no {path}")));
+        assert_eq!(missing.unwrap_err().to_string(), "cannot read the patch x.yaml: no x.yaml");
+        let wrong = read_overlay("patches: [{patches: x}]", |_| Ok(String::new())).unwrap_err();
+        assert!(wrong.to_string().starts_with("patches[0] is not understood"), "{wrong}");
+    }
+}
