@@ -4,7 +4,7 @@ mod artifact;
 mod drift;
 mod leader;
 mod loops;
-mod operator;
+pub mod operator;
 mod rights;
 mod rollback;
 

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::cluster_tests;
+use crate::controller::operator::{Operator, SOON, condition};
 use crate::reconcile::world::{NAMESPACE, World, connected, id, instance_id, spec};
 use crate::support::run::Run;
 use crate::support::runner::command;
@@ -20,6 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_operator_is_installed_once_changed_in_place_and_taken_off_again,
         the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux,
+        an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall,
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
         objects_that_nobody_serves_are_named_refused_and_let_go,
@@ -168,6 +170,58 @@ async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstal
     operator.merge_patch(&report, Some("status"), &status, "flux-operator").await.unwrap();
     let nodes = flux_operator::api::kinds::NODE;
     assert_eq!(operator.list(&nodes, None, &Default::default()).await.unwrap().items.len(), 1);
+}
+
+/// The pods of the Deployment are played; the program beside them has the rights of the service account and nothing else.
+async fn an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    installed(&world).await;
+    let account = format!("system:serviceaccount:{NAMESPACE}:flux-operator");
+    let rights = world.plane.user_without_rights(&account).unwrap();
+    let operator = Operator::start_with(&rights, world.plane.folder(), "operator", &[]);
+    operator.wait_for_log("serving").await;
+    let flags = "--components source-controller,kustomize-controller --distribution-version 2.8.x --timeout 90s";
+    let ready = run(&world, &format!("install --image {IMAGE} {flags}")).await.exits(0);
+    ready.stdout_has("fluxinstance/flux-system/flux: Reconciliation finished");
+
+    // An upgrade with drift on the way, the report, the metrics, what it keeps to go back to.
+    world
+        .patch_as(
+            "someone",
+            &id("apps/v1", "Deployment", NAMESPACE, "source-controller"),
+            json!({"spec": {"replicas": 2}}),
+        )
+        .await;
+    world.write_instance(spec("2.9.x"), json!({"fluxcd.controlplane.io/reconcileOnDrift": "Enabled"})).await;
+    world
+        .wait_for("the upgrade", |instance| {
+            let applied = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
+            applied.is_some_and(|revision| revision.starts_with("v2.9.")) && condition(instance, "Ready").0 == "True"
+        })
+        .await;
+    assert_eq!(world.deployment("source-controller").await["spec"]["replicas"], 1);
+    assert!(!world.list("apps/v1", "ControllerRevision", Some(NAMESPACE)).await.is_empty());
+    let report = crate::support::eventually("the report", SOON, || async {
+        let report = world.get("fluxcd.controlplane.io/v1", "FluxReport", NAMESPACE, "flux").await?;
+        let is_whole = report["spec"]["cluster"]["nodes"] == 1 && report["spec"]["components"].as_array()?.len() == 2;
+        (is_whole && report["status"]["conditions"][0]["status"] == "True").then_some(())
+    });
+    if let Err(error) = report.await {
+        let report = world.get("fluxcd.controlplane.io/v1", "FluxReport", NAMESPACE, "flux").await;
+        panic!("{error}: {report:#?}\n{}", operator.process.last_log_lines(30));
+    }
+    let (status, metrics) = operator.ask("metrics", "/metrics").await;
+    assert!(status == 200 && metrics.contains("flux_instance_info{"), "{metrics}");
+    run(&world, "status").await.exits(0);
+
+    // All of it goes, through the operator.
+    run(&world, "uninstall operator --with-instance --yes --timeout 90s").await.exits(0).stdout_has("uninstalled");
+    assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);
+    for line in operator.log() {
+        let text = line.to_string().to_lowercase();
+        let is_over = text.contains("fluxreport") || text.contains("lease") || text.contains("is not served");
+        assert!(is_over || !text.contains("forbidden"), "{line}");
+    }
 }
 
 async fn an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else(cluster: TestCluster) {
