@@ -63,7 +63,7 @@ const NOT_IN_THE_LIBRARY: &[&str] = &[
 ];
 
 /// Rooms whose texts hold flags of other programs: the arguments of Flux's controllers.
-const FLAGS_OF_CONTROLLERS: &[&str] = &["src/build", "src/distribution"];
+const FLAGS_OF_CONTROLLERS: &[&str] = &["src/bootstrap", "src/build", "src/distribution"];
 
 struct Source {
     /// From the root of the package.
