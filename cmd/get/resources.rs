@@ -1,12 +1,16 @@
 //! `get resources`: Flux objects of every kind, page by page.
 
+use std::cell::RefCell;
+
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::listing::{Cell, Column, Item, Listing, Row, item};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
+use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::resources::{FluxObject, ResourceRow, of_kind};
+use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
@@ -120,21 +124,53 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
             return within(shell, streamed).await?;
         }
-        show_list(shell, &source, options, async || {
+        let missing = RefCell::new(vec![]);
+        let exit = show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
                 all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
-                let mut items = Vec::new();
+                let (mut items, mut not_found) = (vec![], vec![]);
                 for (kind, name) in &wanted.names {
-                    let object = source.object(shell, &kind.resource_type(), namespace.as_deref(), name).await?;
-                    items.push(row(kind, object, view));
+                    match named(shell, &source, kind, namespace.as_deref(), name).await {
+                        Ok(objects) => items.extend(objects.into_iter().map(|object| row(kind, object, view))),
+                        Err(error) if error.exit() == Exit::NotFound && wanted.names.len() > 1 => not_found.push(error),
+                        Err(error) => return Err(error),
+                    }
                 }
+                missing.replace(not_found);
                 items
             };
             Ok(Listing { kind: "List", columns: view.columns(), items })
         })
-        .await
+        .await?;
+        // What is there has been shown; each name that is not is told.
+        let mut missing = missing.into_inner();
+        let Some(last) = missing.pop() else { return Ok(exit) };
+        for error in &missing {
+            shell.report(error);
+        }
+        Err(last)
     })
+}
+
+/// The object of a name; in all namespaces every one that is called so.
+async fn named(
+    shell: &Shell,
+    source: &Source<'_>,
+    kind: &'static FluxKind,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Vec<Value>, CliError> {
+    let resource = kind.resource_type();
+    if namespace.is_some() {
+        return Ok(vec![source.object(shell, &resource, namespace, name).await?]);
+    }
+    let view = |snapshot: &Snapshot| -> Vec<Value> {
+        let objects = snapshot.list(&resource, None).into_iter();
+        objects.filter(|object| fields::name(object) == name).cloned().collect()
+    };
+    let found = source.view(shell, view).await?.or_refusal(Vec::is_empty)?;
+    if found.is_empty() { Err(source.not_found(shell, &resource, None, name).await) } else { Ok(found) }
 }
 
 /// Which columns a list has: those of its one kind, or what all kinds have in common.
@@ -302,8 +338,6 @@ fn light(row: &ResourceRow, view: View) -> Item {
 
 #[cfg(test)]
 mod tests {
-    use flux_operator::k8s::fields;
-
     use super::*;
     use clap::Parser;
 

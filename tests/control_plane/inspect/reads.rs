@@ -115,6 +115,10 @@ async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {
     let unknown = run(&cluster, &["get", "all", "--ready-status", "Unknown", "-o", "name"]).await.exits(0).stdout;
     assert_eq!(unknown.lines().count(), 3, "{unknown}");
     run(&cluster, &["get", "resources", "gitrepo", "tow"]).await.exits(3).stderr_has("did you mean two?");
+    // What is there is shown beside what is not, and a name is found wherever it is.
+    let some = run(&cluster, &["get", "gitrepo", "two", "nope", "neither"]).await.exits(3);
+    some.stdout_has("two").stderr_has("nope not found").stderr_has("neither not found");
+    run(&cluster, &["-n", "default", "get", "gitrepo", "two", "-A", "-o", "name"]).await.exits(0).stdout_has("/two");
     let elsewhere = run(&cluster, &["-n", "default", "get", "resources", "gitrepo/two"]).await.exits(3);
     elsewhere.stderr_has(&format!("two is in namespace {}", cluster.namespace()));
     run(&cluster, &["-n", "default", "get", "instance"]).await.exits(0).stderr_has("there is one in namespace");
