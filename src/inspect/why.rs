@@ -19,6 +19,7 @@ mod source;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -112,7 +113,7 @@ struct Walk<'a> {
     way: Vec<ObjectId>,
     /// What was found out of objects already.
     known: BTreeMap<ObjectId, Option<Cause>>,
-    controllers: Option<Vec<controller::Controller<'a>>>,
+    controllers: Option<Rc<[controller::Controller<'a>]>>,
     /// Many objects are asked about: kinds are listed once for all of them, and what is well is not looked into.
     is_overview: bool,
     /// Where kinds are listed for all of them; `None` is everywhere.

@@ -2,6 +2,7 @@
 //! part played by the test.
 
 mod cluster_objects;
+mod debugging;
 mod deleting;
 mod impact;
 mod in_process;
@@ -17,6 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
         requests::tests(),
         revisions::tests(),
         impact::tests(),
+        debugging::tests(),
         waiting::tests(),
         deleting::tests(),
         terminal::tests(),

@@ -1,5 +1,7 @@
 //! The controller that an object waits for: missing, stopped, failing, or of another shard.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, Walk};
@@ -90,7 +92,8 @@ impl<'a> Walk<'a> {
         is_expected.then(|| self.absent(name, &all))
     }
 
-    fn controllers(&mut self) -> Vec<Controller<'a>> {
+    /// Read once, however many objects are asked about.
+    fn controllers(&mut self) -> Rc<[Controller<'a>]> {
         let snapshot = self.snapshot;
         let find = || components::deployments(snapshot, None).into_iter().filter_map(Controller::of).collect();
         self.controllers.get_or_insert_with(find).clone()
