@@ -58,9 +58,19 @@ async fn all(cluster: &TestCluster) -> Value {
     let path = folder.path().to_str().expect("UTF-8");
     let told = run(cluster, &["why", "-n", namespace, "-o", "json", "--from", path]).await.exits(7).json();
     for field in ["failing", "causes"] {
-        assert_eq!(told[field], live[field], "{field} of a dump");
+        assert_eq!(without_logs(told[field].clone()), without_logs(live[field].clone()), "{field} of a dump");
     }
     live
+}
+
+/// Logs are no objects: a folder of manifests has none.
+fn without_logs(mut causes: Value) -> Value {
+    for cause in causes.as_array_mut().into_iter().flatten() {
+        if let Some(evidence) = cause["evidence"].as_array_mut() {
+            evidence.retain(|one| one["from"] != "last log line");
+        }
+    }
+    causes
 }
 
 async fn everything_that_is_not_well_is_grouped_by_cause(cluster: TestCluster) {
