@@ -28,13 +28,13 @@ const SERVICE: &str = "Service";
 /// again at intervals, tells events and metrics, and takes Flux away when the
 /// instance is deleted. Runs in a pod (`flux-operator install`), or anywhere with
 /// a kubeconfig. Of several, the one that holds lease/flux-operator works.
+/// SIGUSR1 writes what it does at that moment to the log.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # In a pod, with the rights of its service account\n  \
     flux-operator controller\n\n  \
     # On this machine, against the current context, to see what it does\n  \
-    RUNTIME_NAMESPACE=flux-system flux-operator controller --log-encoding console\n\n\
-    SIGUSR1 writes what it does at that moment to the log.")]
+    RUNTIME_NAMESPACE=flux-system flux-operator controller --log-encoding console")]
 pub struct Args {
     /// Requests of one reconciliation in flight at a time
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=256))]

@@ -40,8 +40,8 @@ const INSTANCE: &str = "Instance options";
     # The operator and a Flux that follows 2.x\n  \
     flux-operator install --image registry.example.com/flux-operator:v1 --instance\n\n  \
     # With an instance and the secret it syncs with\n  \
-    flux-operator create secret basic-auth git-auth --username flux \\\n    \
-    --password-file ./token --export > secret.yaml\n  \
+    flux-operator create secret basic-auth git --username flux --export \\\n    \
+    > secret.yaml\n  \
     flux-operator install -f flux.yaml --secret secret.yaml\n\n  \
     # Manifests for Git\n  \
     flux-operator install --export > flux-operator.yaml")]
@@ -75,8 +75,8 @@ pub struct Args {
     /// Apply an instance that the flags below describe; any of them does so
     #[arg(long, help_heading = INSTANCE)]
     pub instance: bool,
-    /// File with Secrets to apply before the instance, as `create secret
-    /// --export` prints them, repeatable; - reads standard input
+    /// File with Secrets to apply before the instance, repeatable; - reads
+    /// standard input, where `create secret --export` may write
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = INSTANCE)]
     pub secret: Vec<String>,
     #[command(flatten)]

@@ -2861,7 +2861,7 @@ module completions {
     --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
     --filename(-f): string    # File or https:// address with a FluxInstance to apply; - reads standard input
     --instance                # Apply an instance that the flags below describe; any of them does so
-    --secret: path            # File with Secrets to apply before the instance, as `create secret --export` prints them, repeatable; - reads standard input
+    --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
     --distribution-version: string # Flux version, exact or a range
     --distribution-registry: string # Registry and path of the controller images
     --distribution-variant: string@"nu-complete flux-operator install distribution_variant" # Build of the images, when the registry is a mirror

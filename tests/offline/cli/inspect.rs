@@ -338,7 +338,16 @@ fn checks_are_grouped_and_a_failure_ends_with_1() {
 
 /// The dump without the inventory entry of a controller that is not there: an installation that is well.
 fn sound_dump() -> String {
-    dump_with("{\"id\": \"flux-system_helm-controller_apps_Deployment\", \"v\": \"v1\"},", "")
+    // Somebody has to apply the Kustomization.
+    let controller = serde_json::json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "kustomize-controller", "namespace": "flux-system", "generation": 1,
+            "labels": {"app.kubernetes.io/part-of": "flux"}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "kustomize-controller"}}},
+        "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+            "conditions": [{"type": "Available", "status": "True"}]}});
+    let dump = dump_with("{\"id\": \"flux-system_helm-controller_apps_Deployment\", \"v\": \"v1\"},", "");
+    assert!(dump.contains("\"items\": ["), "a list");
+    dump.replacen("\"items\": [", &format!("\"items\": [{controller},"), 1)
 }
 
 /// Runs a read command on a dump that stands in a text.
