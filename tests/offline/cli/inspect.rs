@@ -323,7 +323,10 @@ fn a_report_is_computed_without_a_report_object() {
 fn checks_are_grouped_and_a_failure_ends_with_1() {
     let sound = sound_dump();
     let whole = read_text(&sound, &["check"]).exits(0);
-    whole.stdout_has("components\n  ✔ source-controller").stdout_has("sync\n  ✔ kustomization/flux-system");
+    whole
+        .stdout_has("components\n  ✔ kustomize-controller")
+        .stdout_has("  ✔ source-controller")
+        .stdout_has("sync\n  ✔ kustomization/flux-system");
     let short = read_text(&sound, &["check", "--short"]).exits(0).stdout;
     assert_eq!(short.lines().count(), 1, "{short}");
     assert!(short.starts_with("flux ok, "), "{short}");
