@@ -1,11 +1,9 @@
 //! `impact KIND/NAME`: what deleting an object would take along.
 
-use flux_operator::api::kinds;
 use flux_operator::inspect::impact::impact;
 
-use crate::common::connect::cli_error;
 use crate::common::impact_text;
-use crate::common::read_source::{FromArgs, Source, in_dump, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -38,15 +36,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let viewed = within(shell, async {
-            let resource = match (kinds::find_resource_type(kind), &source) {
-                (Some(resource), _) => resource,
-                (None, Source::Cluster(session)) => {
-                    session.cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
-                }
-                (None, Source::Dump(snapshot, _)) => in_dump(snapshot, kind)?,
-            };
-            let namespace = if resource.namespaced { source.namespace("default") } else { None };
-            let object = source.object(shell, &resource, namespace.as_deref(), name).await?;
+            let object = source.named_object(shell, kind, name).await?;
             source.view(shell, |snapshot| impact(snapshot, &object)).await
         })
         .await??;

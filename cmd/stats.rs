@@ -1,11 +1,9 @@
 //! `stats`: how many Flux objects there are, by kind and state.
 
-use flux_operator::api::kinds::FLUX_KINDS;
 use flux_operator::inspect::listing::{Listing, listing};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
-use flux_operator::inspect::resources::FluxObject;
 
 use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, show_list};
@@ -50,26 +48,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let rows = match &source {
                 Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
                 Source::Cluster(session) => {
-                    // Page by page: the objects themselves are never all in memory.
-                    let kinds: Vec<_> = FLUX_KINDS.iter().filter(|k| k.kind != "FluxReport").collect();
-                    let mut rows: Vec<StatsRow> = kinds.iter().map(|k| report::empty_stats(k)).collect();
                     let scope = Scope { namespace: namespace.clone(), selector: None };
-                    let counted = pages::read::<FluxObject, Box<flux_operator::cluster::ClusterError>>(
-                        &session.cluster,
-                        &kinds,
-                        &scope,
-                        |kind, objects| {
-                            let row =
-                                rows.iter_mut().find(|r| r.kind == kind.kind && r.api_version.starts_with(kind.group));
-                            if let Some(row) = row {
-                                objects.iter().for_each(|object| report::count(row, kind, object));
-                            }
-                            Ok(())
-                        },
-                    );
-                    let listed = counted.await.map_err(|e| cli_error(&e))?;
+                    let counted = pages::count(&session.cluster, &scope, |_, _| ()).await.map_err(|e| cli_error(&e))?;
+                    let (mut rows, listed): (Vec<StatsRow>, Vec<Listed>) = counted.into_iter().unzip();
                     rows.retain(|row| row.running + row.suspended > 0);
-                    let denied = listed.into_iter().find_map(|(_, l)| match l {
+                    let denied = listed.into_iter().find_map(|one| match one {
                         Listed::Denied(error) => Some(error),
                         _ => None,
                     });

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use flux_operator::api::kinds;
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::trace::{self, Trace};
 
-use crate::common::connect::cli_error;
-use crate::common::read_source::{FromArgs, Source, in_dump, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -40,15 +38,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let found = within(shell, async {
-            let resource = match (kinds::find_resource_type(kind), &source) {
-                (Some(resource), _) => resource,
-                (None, Source::Cluster(session)) => {
-                    session.cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
-                }
-                (None, Source::Dump(snapshot, _)) => in_dump(snapshot, kind)?,
-            };
-            let namespace = if resource.namespaced { source.namespace("default") } else { None };
-            let object = source.object(shell, &resource, namespace.as_deref(), name).await?;
+            let object = source.named_object(shell, kind, name).await?;
             source.view(shell, |snapshot| trace::trace(snapshot, &object)).await
         })
         .await??;

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use flux_operator::api::kinds;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::read::from_cluster;
@@ -148,6 +149,22 @@ impl<'a> Source<'a> {
         Err(self.not_found(shell, resource, namespace, name).await)
     }
 
+    /// Reads the object that words name, of any kind that is known, served or in the dump.
+    ///
+    /// # Errors
+    /// There is no such kind or object; then with the nearest ones as hints.
+    pub async fn named_object(&self, shell: &Shell, kind: &str, name: &str) -> Result<Value, CliError> {
+        let resource = match (kinds::find_resource_type(kind), &self) {
+            (Some(resource), _) => resource,
+            (None, Source::Cluster(session)) => {
+                session.cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
+            }
+            (None, Source::Dump(snapshot, _)) => in_dump(snapshot, kind)?,
+        };
+        let namespace = if resource.namespaced { self.namespace("default") } else { None };
+        self.object(shell, &resource, namespace.as_deref(), name).await
+    }
+
     /// The error for an object that is not there, with every hint that can be had in one list.
     pub async fn not_found(
         &self,
@@ -274,7 +291,7 @@ pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
 }
 
 /// A kind that no table knows, by the objects a dump has of it.
-pub fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
+fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
     let found = snapshot.all().find(|o| {
         let kind = fields::kind(o);
         kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::flux_instance::{FluxInstance, FluxInstanceSpec, ShardingSpec};
 use super::well_known::{
-    DEFAULT_NAMESPACE, DISABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION, RECONCILE_EVERY_ANNOTATION,
-    RECONCILE_TIMEOUT_ANNOTATION,
+    DEFAULT_NAMESPACE, DISABLED, ENABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION,
+    RECONCILE_EVERY_ANNOTATION, RECONCILE_ON_DRIFT_ANNOTATION, RECONCILE_TIMEOUT_ANNOTATION, ROLLBACK_ANNOTATION,
 };
 use crate::format::go_duration;
 
@@ -35,6 +35,20 @@ impl FluxInstance {
     /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
     pub fn is_suspended(&self) -> bool {
         self.annotation(RECONCILE_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED))
+    }
+
+    /// Tells whether foreign changes to what is installed are corrected when they happen (`Enabled`, in any case).
+    pub fn reconciles_on_drift(&self) -> bool {
+        self.is_enabled(RECONCILE_ON_DRIFT_ANNOTATION)
+    }
+
+    /// Tells whether an upgrade that is not healthy goes back to what was there before (`Enabled`, in any case).
+    pub fn rolls_back(&self) -> bool {
+        self.is_enabled(ROLLBACK_ANNOTATION)
+    }
+
+    fn is_enabled(&self, key: &str) -> bool {
+        self.annotation(key).is_some_and(|value| value.eq_ignore_ascii_case(ENABLED))
     }
 
     /// Returns how often to reconcile: one hour unless an annotation says otherwise, nothing while suspended and for

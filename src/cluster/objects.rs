@@ -16,7 +16,7 @@ use super::call::{Call, object_path};
 use super::retry::{Backoff, Repeat, after};
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::known_resource;
-use crate::k8s::{ObjectId, ResourceType};
+use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How often an object or a kind is asked for that is served and yet answered with 404.
 const ATTEMPTS: u32 = 4;
@@ -379,6 +379,26 @@ impl Cluster {
             }
         }
         Ok(None)
+    }
+
+    /// Takes one finalizer off an object, leaving all others: whether it had it, `None` when the object is gone.
+    ///
+    /// # Errors
+    /// The API server refuses, or the object is written by others again and again.
+    pub async fn clear_finalizer(&self, live: Value, name: &str, manager: &str) -> Result<Option<bool>, ClusterError> {
+        let id = ObjectId::of(&live);
+        let cleared = &id;
+        let write = |live: Value| async move {
+            let all = fields::items(&live, "/metadata/finalizers");
+            let kept: Vec<&Value> = all.iter().filter(|other| *other != name).collect();
+            if kept.len() == all.len() {
+                return Ok(false);
+            }
+            let version = live.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": version}});
+            self.merge_patch(cleared, None, &patch, manager).await.map(|_| true)
+        };
+        self.retry_on_conflict(&id, live, write).await
     }
 
     /// Holds work of several requests to the limit of one call: that is what the user was promised.

@@ -13,12 +13,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::{RunRequest, Shared, Wires};
+use super::{RunRequest, Shared, Wires, until};
 use crate::api::FluxInstance;
 use crate::api::takeover;
-use crate::api::well_known::{
-    INSTANCE_NAME, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, RECONCILE_ON_DRIFT_ANNOTATION, reason,
-};
+use crate::api::well_known::{INSTANCE_NAME, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, reason};
 use crate::cluster::events::Event;
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ListOptions};
@@ -50,11 +48,6 @@ impl Look {
             .unwrap_or_default()
             .into_iter()
             .collect()
-    }
-
-    fn corrects(&self) -> bool {
-        let wanted = self.instance.as_ref().and_then(|instance| instance.annotation(RECONCILE_ON_DRIFT_ANNOTATION));
-        wanted.is_some_and(|value| value.eq_ignore_ascii_case("enabled"))
     }
 }
 
@@ -106,6 +99,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
         shared: &shared,
         wires: &wires,
         places: HashMap::new(),
+        inventory: BTreeSet::new(),
+        knows_all_kinds: false,
         known: BTreeMap::new(),
         gone: BTreeSet::new(),
         settled: None,
@@ -140,14 +135,6 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     }
 }
 
-/// Never completes without a moment.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// What is known of one object.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
@@ -169,14 +156,17 @@ impl Known {
         let others = managed_fields::entries(object).iter().filter(|entry| {
             fields::text(entry, "/subresource").is_empty() && own.is_none_or(|own| !std::ptr::eq(own, *entry))
         });
-        let key =
-            |entry: &Value| (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned());
         Known {
             version: fields::text(object, "/metadata/resourceVersion").to_owned(),
             own: own.map(|own| (fields::text(own, "/time").to_owned(), digest(own))),
-            others: others.map(|entry| (key(entry), fields::text(entry, "/time").to_owned())).collect(),
+            others: others.map(|entry| (writer(entry), fields::text(entry, "/time").to_owned())).collect(),
         }
     }
+}
+
+/// Who wrote an entry of the managed fields: manager and operation.
+fn writer(entry: &Value) -> (String, String) {
+    (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned())
 }
 
 /// A change by somebody else that the next run takes back.
@@ -189,9 +179,9 @@ struct ForeignChange {
 /// Tells what a foreign hand changed from what controllers do beside us.
 fn foreign_change(before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let after = Known::of(object);
-    let is_ours = |own: &Option<(String, u64)>| own.clone().map(|(time, _)| time);
+    let written_at = |known: &Known| known.own.as_ref().map(|(time, _)| time.clone());
     // We wrote ourselves in between: what others lost or got by that is our doing.
-    if after.own.is_some() && is_ours(&after.own) != is_ours(&before.own) {
+    if after.own.is_some() && written_at(&after) != written_at(before) {
         return None;
     }
     let lost_fields = before.own.is_some() && after.own != before.own;
@@ -199,7 +189,7 @@ fn foreign_change(before: &Known, object: &Value, extra_managers: &[String]) -> 
         .iter()
         .filter(|entry| fields::text(entry, "/subresource").is_empty())
         .filter(|entry| {
-            let key = (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned());
+            let key = writer(entry);
             after.others.get(&key).is_some_and(|time| before.others.get(&key) != Some(time))
         })
         .filter_map(|entry| {
@@ -222,6 +212,9 @@ struct Watch<'a> {
     wires: &'a Wires,
     /// What is followed; whether its list has come.
     places: HashMap<Place, (AbortHandle, bool)>,
+    /// What the inventory named last, and whether the kinds of all of it are served.
+    inventory: BTreeSet<ObjectId>,
+    knows_all_kinds: bool,
     known: BTreeMap<ObjectId, Known>,
     /// What went away and is not judged yet.
     gone: BTreeSet<ObjectId>,
@@ -236,13 +229,21 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Follows what the inventory names now, and nothing else.
     async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
+        let inventory = look.inventory();
+        // Every write of a status brings a look, and few of them another inventory.
+        if inventory == self.inventory && self.knows_all_kinds {
+            return;
+        }
+        (self.inventory, self.knows_all_kinds) = (inventory, true);
         let mut wanted = BTreeMap::new();
-        for id in look.inventory() {
-            // A kind that is not served any more has no objects to follow.
-            if let Ok(resource) = self.cluster.resource(&id).await {
-                let namespace = id.namespace().map(str::to_owned);
-                wanted.insert((resource.path(namespace.as_deref(), None), namespace.clone()), (resource, namespace));
-            }
+        for id in &self.inventory {
+            // A kind that is not served any more has no objects to follow; it may be served again.
+            let Ok(resource) = self.cluster.resource(id).await else {
+                self.knows_all_kinds = false;
+                continue;
+            };
+            let namespace = id.namespace().map(str::to_owned);
+            wanted.insert((resource.path(namespace.as_deref(), None), namespace.clone()), (resource, namespace));
         }
         let wanted: Vec<Place> = wanted.into_values().collect();
         self.places.retain(|place, (task, _)| {
@@ -276,7 +277,7 @@ impl Watch<'_> {
             });
             self.places.insert(place, (task, false));
         }
-        self.known.retain(|id, _| look.inventory().contains(id));
+        self.known.retain(|id, _| self.inventory.contains(id));
         self.tell_followed();
     }
 
@@ -361,7 +362,7 @@ impl Watch<'_> {
         if instance.is_suspended() || instance.metadata.deletion_timestamp.is_some() {
             return self.tell(instance, reason::DRIFT_DETECTED, &what).await;
         }
-        if !look.corrects() {
+        if !instance.reconciles_on_drift() {
             let text = format!("{what}; the next full reconciliation corrects it");
             return self.tell(instance, reason::DRIFT_DETECTED, &text).await;
         }

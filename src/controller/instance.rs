@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 use super::schedule::{Ended, Schedule, Trigger};
 use super::telemetry::Controller;
-use super::{LAST_WORDS, NotificationPolicy, RunRequest, Shared, Wires, drift, stopped};
+use super::{LAST_WORDS, NotificationPolicy, RunRequest, Shared, Wires, drift, stopped, until};
 use crate::api::well_known::{FINALIZER, INSTANCE_NAME};
 use crate::api::{Component, FluxInstance, kinds};
 use crate::cluster::watch::{Change, Follower};
@@ -106,13 +106,6 @@ pub(super) async fn run(
             Some(request) = requests.recv() => state.ask(request),
             () = until(state.schedule.due()), if state.work.is_idle() => state.begin(),
         }
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -8,18 +8,17 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Shared;
 use super::schedule::Ended;
 use super::telemetry::{Controller, ResourceInfo};
-use crate::api::kinds::{self, FLUX_KINDS};
+use super::{Shared, until};
+use crate::api::kinds;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, WriteOptions};
 use crate::format::go_duration;
 use crate::inspect::read::from_cluster::collect;
-use crate::inspect::read::pages::{self, Scope};
+use crate::inspect::read::pages::{self, Listed, Scope};
 use crate::inspect::report::{self, StatsRow};
-use crate::inspect::resources::FluxObject;
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::rounded;
 
@@ -87,13 +86,6 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, mut asked: mpsc::
     }
 }
 
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
-    }
-}
-
 fn soon(due: Option<Instant>) -> Option<Instant> {
     let soon = Instant::now() + PAUSE;
     Some(due.map_or(soon, |due| due.min(soon)))
@@ -111,25 +103,13 @@ async fn write(cluster: &Cluster, shared: &Shared) -> Result<(), ClusterError> {
     let begun = Instant::now();
     let options = &shared.options;
     let id = ObjectId { kind: "FluxReport".to_owned(), ..options.instance() };
-    let kinds: Vec<_> = FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport").collect();
-    let mut rows: Vec<StatsRow> = kinds.iter().map(|kind| report::empty_stats(kind)).collect();
     let mut resources = vec![];
-    let listed = pages::read::<FluxObject, ClusterError>(cluster, &kinds, &Scope::default(), |kind, objects| {
-        let row = rows.iter_mut().find(|row| row.kind == kind.kind && row.api_version.starts_with(kind.group));
-        if let Some(row) = row {
-            objects.iter().for_each(|object| report::count(row, kind, object));
-        }
-        resources.extend(objects.iter().filter_map(|object| ResourceInfo::of(kind, object)));
-        Ok(())
-    })
-    .await?;
+    let everywhere = Scope::default();
+    let each = |kind, object: &_| resources.extend(ResourceInfo::of(kind, object));
+    let counted = pages::count(cluster, &everywhere, each).await?;
     shared.telemetry.resources(resources);
-    let is_served = |row: &StatsRow| {
-        listed.iter().any(|(kind, listed)| {
-            kind.kind == row.kind && row.api_version.starts_with(kind.group) && matches!(listed, pages::Listed::All)
-        })
-    };
-    rows.retain(is_served);
+    let is_served = |(row, listed)| matches!(listed, Listed::All).then_some(row);
+    let rows: Vec<StatsRow> = counted.into_iter().filter_map(is_served).collect();
     let version = &options.version;
     let view = collect(cluster, |snapshot| {
         report::report(snapshot, rows.clone(), &options.namespace, version, &report::platform())

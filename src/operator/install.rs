@@ -27,11 +27,11 @@ use crate::reconcile::plan::{self, ApplyStage, PlannedObject, Step};
 use crate::reconcile::progress::{Action, Progress, Stage, Update};
 
 /// Requests at a time.
-const CONCURRENCY: usize = 8;
+pub(super) const CONCURRENCY: usize = 8;
 /// Field managers whose fields are taken over, besides the usual ones: Helm 4 applies server-side.
 const TAKEN_OVER: &[&str] = &["helm"];
 /// Annotation with the Helm release that an object belongs to.
-const HELM_RELEASE: &str = "meta.helm.sh/release-name";
+pub(super) const HELM_RELEASE: &str = "meta.helm.sh/release-name";
 
 /// What installing the operator would do.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Their finalizer is cleared by an operator that serves them, and by nobody else: deleted without one they hang for ever.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::OperatorError;
 use crate::api::crd::NOT_SERVED;
@@ -97,7 +97,7 @@ pub async fn release(
     let mut done = Released::default();
     for one in objects {
         let id = one.object;
-        let cleared = cluster.retry_on_conflict(&id, one.live, |live: Value| without_finalizer(cluster, live)).await?;
+        let cleared = cluster.clear_finalizer(one.live, FINALIZER, CLI_FIELD_MANAGER).await?;
         let told = |action| progress.report(Update::Object { object: id.to_string(), action });
         // It is gone: somebody was quicker.
         let Some(changed) = cleared else { continue };
@@ -121,16 +121,4 @@ pub async fn release(
         }
     }
     Ok(done)
-}
-
-/// Takes our finalizer off an object; `false` when it has none.
-async fn without_finalizer(cluster: &Cluster, live: Value) -> Result<bool, ClusterError> {
-    let all = fields::items(&live, "/metadata/finalizers");
-    let kept: Vec<&Value> = all.iter().filter(|name| *name != FINALIZER).collect();
-    if kept.len() == all.len() {
-        return Ok(false);
-    }
-    let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": live.pointer("/metadata/resourceVersion")}});
-    cluster.merge_patch(&ObjectId::of(&live), None, &patch, CLI_FIELD_MANAGER).await?;
-    Ok(true)
 }

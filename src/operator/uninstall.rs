@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::install::{remove, wait_for};
+use super::install::{CONCURRENCY, HELM_RELEASE, remove, wait_for};
 use super::manifests::{OperatorParams, manifests, obsolete};
 use super::resource_sets::{UnservedObject, unserved_objects};
 use super::{Kept, OperatorError};
@@ -17,14 +17,13 @@ use crate::api::crd;
 use crate::api::kinds::{self, FluxKind, INSTANCE, LEASE};
 use crate::api::well_known::{GROUP, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
-use crate::k8s::{ObjectId, fields};
+use crate::k8s::{ObjectId, ResourceType, fields};
 use crate::reconcile::apply::RunContext;
 use crate::reconcile::health::Goal;
 use crate::reconcile::interrupt::never;
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::progress::{Action, Progress, Stage, Update};
 
-const CONCURRENCY: usize = 8;
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// What taking the operator off would do.
@@ -70,7 +69,7 @@ pub async fn uninstall_operator_plan(
     let (instances, elsewhere): (Vec<ObjectId>, Vec<ObjectId>) =
         all_instances.into_iter().partition(|id| id.namespace == namespace);
     let deployment = live.of_kind("apps", "Deployment").find(|one| ObjectId::of(one).namespace == namespace);
-    let helm_release = deployment.and_then(|one| fields::annotation(one, "meta.helm.sh/release-name"));
+    let helm_release = deployment.and_then(|one| fields::annotation(one, HELM_RELEASE));
     let helm_release = helm_release.map(str::to_owned);
 
     let (mut deletes, mut keeps) = (vec![], vec![]);
@@ -94,7 +93,7 @@ pub async fn uninstall_operator_plan(
     Ok(OperatorUninstallPlan { deletes, keeps, instances, unserved, helm_release, live })
 }
 
-async fn list_ids(cluster: &Cluster, kind: &crate::k8s::ResourceType) -> Result<Vec<ObjectId>, ClusterError> {
+async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId>, ClusterError> {
     let list = cluster.list_all(kind, None, &ListOptions::default()).await?;
     Ok(list.into_iter().flat_map(|list| list.items).map(|item| ObjectId::of(&item)).collect())
 }

@@ -37,6 +37,19 @@ pub(crate) fn applied(version: &str, first_install: bool, changes: &[(String, Ac
     text
 }
 
+/// What stands between the outcome and its cause in [`rolled_back`].
+const UNTIL_CHANGED: &str = " until the spec or the artifact changes: ";
+
+/// Returns the text of a run that put another revision in place than the one that was asked for.
+pub(crate) fn rolled_back(failed: &str, restored: &str, detail: &str) -> String {
+    format!("{failed} is not healthy and was rolled back to {restored}{UNTIL_CHANGED}{detail}")
+}
+
+/// Returns the detail that a text of [`rolled_back`] was made with; empty for another text.
+pub(crate) fn rollback_detail(message: &str) -> &str {
+    message.split_once(UNTIL_CHANGED).map_or("", |(_, detail)| detail)
+}
+
 /// Returns the text of the event that announces a revision.
 pub(crate) fn attempted(revision: &str, previous: Option<&str>) -> String {
     match previous.filter(|previous| !previous.is_empty()) {
@@ -83,6 +96,17 @@ pub(crate) fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rollback_is_told_again_with_the_same_detail() {
+        let text = rolled_back("v2.9.4@a", "v2.8.8@b", "changes: of a pod");
+        assert_eq!(
+            text,
+            "v2.9.4@a is not healthy and was rolled back to v2.8.8@b until the spec or the artifact changes: changes: of a pod"
+        );
+        assert_eq!(rollback_detail(&text), "changes: of a pod");
+        assert_eq!(rollback_detail("something else"), "");
+    }
 
     #[test]
     fn durations_are_rounded_like_the_reference_rounds_them() {

@@ -217,12 +217,9 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
         Failure::Unhealthy { timed_out, objects } => {
             (reason::HEALTH_CHECK_FAILED, failed(messages::unhealthy(*timed_out, objects)))
         }
-        Failure::RolledBack { failed, restored, detail } => (
-            reason::ROLLED_BACK,
-            format!(
-                "{failed} is not healthy and was rolled back to {restored} until the spec or the artifact changes: {detail}"
-            ),
-        ),
+        Failure::RolledBack { failed, restored, detail } => {
+            (reason::ROLLED_BACK, messages::rolled_back(failed, restored, detail))
+        }
         Failure::Call(error) => (reason::RECONCILIATION_FAILED, failed(format!("{error}: {}", error.reason))),
         Failure::Interrupted(Interrupt::Superseded(by)) => {
             (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))

@@ -374,18 +374,7 @@ async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Res
 /// Takes one finalizer off an object, leaving all others.
 pub(super) async fn without_finalizer(cluster: &Cluster, object: Value, name: &str) -> Result<ObjectId, ClusterError> {
     let id = ObjectId::of(&object);
-    let (cleared, name) = (&id, &name);
-    let write = |object: Value| async move {
-        let all = finalizers(&object);
-        let kept: Vec<&String> = all.iter().filter(|other| other != name).collect();
-        if kept.len() == all.len() {
-            return Ok(());
-        }
-        let patch =
-            json!({"metadata": {"finalizers": kept, "resourceVersion": object.pointer("/metadata/resourceVersion")}});
-        cluster.merge_patch(cleared, None, &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
-    };
-    cluster.retry_on_conflict(&id, object, write).await?;
+    cluster.clear_finalizer(object, name, RECONCILER_FIELD_MANAGER).await?;
     Ok(id)
 }
 

@@ -14,8 +14,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, versions};
-use crate::api::kinds::FluxKind;
+use crate::api::kinds::{FLUX_KINDS, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
+use crate::inspect::report::{self, StatsRow};
 use crate::inspect::resources::FluxObject;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
@@ -121,6 +122,30 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
         }
     }
     Ok(flux_kinds.iter().copied().zip(outcomes).filter_map(|(kind, outcome)| Some((kind, outcome?))).collect())
+}
+
+/// Counts the objects of every kind but reports, page by page: they are never all in memory. `each` sees every one of them.
+///
+/// # Errors
+/// As [`read`]; kinds that are absent or denied are told beside their empty row.
+pub async fn count(
+    cluster: &Cluster,
+    scope: &Scope,
+    mut each: impl FnMut(&'static FluxKind, &FluxObject),
+) -> Result<Vec<(StatsRow, Listed)>, ClusterError> {
+    let flux_kinds: Vec<_> = FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport").collect();
+    let mut rows: Vec<(&FluxKind, StatsRow)> =
+        flux_kinds.iter().map(|kind| (*kind, report::empty_stats(kind))).collect();
+    let listed = read::<FluxObject, ClusterError>(cluster, &flux_kinds, scope, |kind, objects| {
+        if let Some((_, row)) = rows.iter_mut().find(|(one, _)| *one == kind) {
+            objects.iter().for_each(|object| report::count(row, kind, object));
+        }
+        objects.iter().for_each(|object| each(kind, object));
+        Ok(())
+    });
+    let listed = listed.await?;
+    let row_of = |kind: &FluxKind| rows.iter().find(|(one, _)| *one == kind).map(|(_, row)| row.clone());
+    Ok(listed.into_iter().filter_map(|(kind, listed)| Some((row_of(kind)?, listed))).collect())
 }
 
 /// Where the listing of one kind stands.

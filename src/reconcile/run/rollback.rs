@@ -2,18 +2,16 @@
 
 use super::Run;
 use crate::api::conditions;
-use crate::api::well_known::{ROLLBACK_ANNOTATION, condition, reason};
+use crate::api::well_known::{condition, reason};
+use crate::k8s::kstatus::Status;
 use crate::reconcile::draft::fetch_and_build;
 use crate::reconcile::fetch::Distributions;
 use crate::reconcile::kept_builds;
+use crate::reconcile::messages::{self, Unhealthy};
 use crate::reconcile::outcome::{Failure, Stop, explain};
 use crate::reconcile::status::{instance_id, is_forced};
 
 impl Run<'_> {
-    fn asks_for_rollback(&self) -> bool {
-        self.instance.annotation(ROLLBACK_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case("enabled"))
-    }
-
     /// Goes back when the instance asks for it and something else was in place before; the failure otherwise.
     pub(super) async fn roll_back_if_asked(
         &mut self,
@@ -22,7 +20,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let failed = self.revision.clone().unwrap_or_default();
         let before = self.writer.status.last_applied_revision.clone().filter(|before| *before != failed);
-        if before.is_none() || !self.asks_for_rollback() {
+        if before.is_none() || !self.instance.rolls_back() {
             return Err(failure.into());
         }
         // What failed is in the history, whatever comes of the way back.
@@ -40,10 +38,9 @@ impl Run<'_> {
         let is_rejected = ready.reason == reason::ROLLED_BACK
             && ready.observed_generation == self.instance.metadata.generation
             && status.last_attempted_revision.as_deref() == Some(revision)
-            && self.asks_for_rollback()
+            && self.instance.rolls_back()
             && !is_forced(&self.instance);
-        let detail = ready.message.split_once("changes: ").map_or("", |(_, detail)| detail);
-        is_rejected.then(|| detail.to_owned())
+        is_rejected.then(|| messages::rollback_detail(&ready.message).to_owned())
     }
 
     /// Puts the revision in place that was ready last; that this is not what the spec asks for is how the run ends.
@@ -62,7 +59,7 @@ impl Run<'_> {
             let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
             let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
             self.event(true, reason::ROLLED_BACK, text.clone(), false);
-            let message = crate::reconcile::messages::Unhealthy::new(failed, crate::k8s::kstatus::Status::Failed, text);
+            let message = Unhealthy::new(failed, Status::Failed, text);
             return Err(Failure::Unhealthy { timed_out: false, objects: vec![message] }.into());
         }
         if self.rejection_of(&failed).is_none() {
