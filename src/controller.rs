@@ -10,17 +10,19 @@
 //! Who holds the lease works; the others wait for it. Nothing about reconciling lives here: a run is
 //! [`reconcile::run()`](crate::reconcile::run()).
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use futures::FutureExt;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::api::well_known;
 use crate::api::well_known::{INSTANCE_NAME, OPERATOR_NAME};
-use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
+use crate::cluster::{Backoff, Cluster};
 use crate::fetch::Fetcher;
 use crate::k8s::ObjectId;
 
@@ -34,6 +36,7 @@ mod telemetry;
 
 pub use schedule::RetryDelays;
 pub use server::{Endpoints, Served};
+use telemetry::Controller;
 pub use telemetry::{StateDump, Telemetry};
 
 /// How long a run that is asked to stop may take to write its status before it is dropped.
@@ -112,7 +115,7 @@ struct Wires {
     /// A full run of the instance, and why.
     run: mpsc::Sender<RunRequest>,
     /// The report is out of date.
-    report: mpsc::Sender<()>,
+    report: Arc<Notify>,
     /// The instance as it is.
     looked: watch::Sender<drift::Look>,
 }
@@ -199,17 +202,22 @@ async fn lead(
     shared.telemetry.leads(true);
     let cluster = lease.map_or_else(|| cluster.clone(), |lease| cluster.under(lease));
     let (run, requests) = mpsc::channel(16);
-    let (report, reports) = mpsc::channel(1);
-    let wires = Wires { run, report, looked: watch::Sender::new(drift::Look::default()) };
+    let wires = Wires { run, report: Arc::default(), looked: watch::Sender::new(drift::Look::default()) };
     // Dropping the set ends all of them at once: a lease that is lost must not leave work behind.
     let mut parts = JoinSet::new();
     parts.spawn(named(
         "the instance loop",
         instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone()),
     ));
-    parts.spawn(named("the artifact loop", artifact::run(cluster.clone(), shared.clone(), wires.clone())));
-    parts.spawn(named("the report loop", report::run(cluster.clone(), shared.clone(), reports)));
-    parts.spawn(named("the drift watch", drift::run(cluster.clone(), shared.clone(), wires)));
+    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
+    parts.spawn(named("the artifact loop", supervised(shared.clone(), Controller::Artifact, artifact)));
+    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let report = move || report::run(on.clone(), with.clone(), by.clone());
+    parts.spawn(named("the report loop", supervised(shared.clone(), Controller::Report, report)));
+    let with = shared.clone();
+    let drift = move || drift::run(cluster.clone(), with.clone(), wires.clone());
+    parts.spawn(named("the drift watch", supervised(shared.clone(), Controller::Drift, drift)));
     let lost = async {
         match lease {
             Some(lease) => lease.lost().await,
@@ -228,4 +236,62 @@ async fn lead(
 async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static str {
     part.await;
     name
+}
+
+/// Begins a part again when it panics: a bug in one of them ends neither the process nor the others.
+async fn supervised<F: Future<Output = ()>>(shared: Arc<Shared>, controller: Controller, mut part: impl FnMut() -> F) {
+    let mut pauses = Backoff::new(shared.options.retry.shortest, shared.options.retry.longest);
+    loop {
+        // What a part keeps goes with it; what they share is counters and messages.
+        if AssertUnwindSafe(part()).catch_unwind().await.is_ok() {
+            return;
+        }
+        shared.telemetry.panicked(controller);
+        tracing::error!(controller = controller.name(), "panicked, which is a bug; it begins again");
+        pauses.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn shared() -> Shared {
+        let options = ControllerOptions {
+            namespace: "flux-system".to_owned(),
+            election: None,
+            release_on_exit: true,
+            fetcher: Fetcher { registries: None, cache: None, memory: None, key: None },
+            extra_managers: vec![],
+            notifications: NotificationPolicy::Disabled,
+            version: "1.2.3".to_owned(),
+            concurrency: 10,
+            host: "host".to_owned(),
+            retry: RetryDelays::default(),
+            interval_jitter: 5,
+            reporting_interval: Duration::from_secs(300),
+        };
+        let telemetry = Arc::new(Telemetry::new("1.2.3", "linux/amd64"));
+        Shared { options, telemetry, calm: drift::Calm::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_panics_begins_again_and_the_others_go_on() {
+        let shared = Arc::new(shared());
+        let mut begun = 0;
+        let other = tokio::spawn(tokio::time::sleep(Duration::from_secs(60)));
+        let part = || {
+            begun += 1;
+            let number = begun;
+            async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                assert!(number > 3, "a bug of ours");
+            }
+        };
+        supervised(shared.clone(), Controller::Report, part).await;
+        assert_eq!(begun, 4);
+        let counted = "controller_runtime_reconcile_panics_total{controller=\"fluxreport\"} 3";
+        assert!(shared.telemetry.metrics().contains(counted));
+        other.await.unwrap();
+    }
 }

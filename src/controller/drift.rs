@@ -76,6 +76,11 @@ impl Calm {
         moves.follows_all && moves.looked.is_some_and(|looked| moves.last_move.is_none_or(|last| last < looked))
     }
 
+    /// Whether every kind of the inventory is followed.
+    pub(super) fn follows_all(&self, follows_all: bool) {
+        self.moves().follows_all = follows_all;
+    }
+
     /// While a run is at work nobody can tell whose doing it is that an object goes.
     pub(super) fn work(&self, is_working: bool) {
         self.working.send_replace(is_working);
@@ -91,22 +96,13 @@ impl Calm {
 type Place = (ResourceType, Option<String>);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+    // Nothing is followed yet; and what is there when this begins again after a panic is followed at once.
+    shared.calm.follows_all(false);
     let mut looks = wires.looked.subscribe();
+    looks.mark_changed();
     let (sender, mut changes) = mpsc::channel(64);
     let mut working = shared.calm.working.subscribe();
-    let mut watch = Watch {
-        cluster: &cluster,
-        shared: &shared,
-        wires: &wires,
-        places: HashMap::new(),
-        inventory: BTreeSet::new(),
-        knows_all_kinds: false,
-        known: BTreeMap::new(),
-        gone: BTreeSet::new(),
-        settled: None,
-        told: HashMap::new(),
-        corrections: HashMap::new(),
-    };
+    let mut watch = Watch::new(&cluster, &shared, &wires);
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
@@ -226,7 +222,23 @@ struct Watch<'a> {
     corrections: HashMap<ObjectId, Vec<Instant>>,
 }
 
-impl Watch<'_> {
+impl<'a> Watch<'a> {
+    fn new(cluster: &'a Cluster, shared: &'a Shared, wires: &'a Wires) -> Self {
+        Watch {
+            cluster,
+            shared,
+            wires,
+            places: HashMap::new(),
+            inventory: BTreeSet::new(),
+            knows_all_kinds: false,
+            known: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            settled: None,
+            told: HashMap::new(),
+            corrections: HashMap::new(),
+        }
+    }
+
     /// Follows what the inventory names now, and nothing else.
     async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
         let inventory = look.inventory();
@@ -283,7 +295,7 @@ impl Watch<'_> {
 
     fn tell_followed(&self) {
         let follows_all = !self.places.is_empty() && self.places.values().all(|(_, listed)| *listed);
-        self.shared.calm.moves().follows_all = follows_all;
+        self.shared.calm.follows_all(follows_all);
     }
 
     async fn take(&mut self, place: Place, change: Change, look: &Look) {
@@ -367,8 +379,11 @@ impl Watch<'_> {
             return self.tell(instance, reason::DRIFT_DETECTED, &text).await;
         }
         let now = Instant::now();
+        self.corrections.retain(|_, times| {
+            times.retain(|at| now - *at < CONTEST_WINDOW);
+            !times.is_empty()
+        });
         let corrected = self.corrections.entry(id).or_default();
-        corrected.retain(|at| now - *at < CONTEST_WINDOW);
         corrected.push(now);
         if corrected.len() > CONTESTED_AFTER {
             let text = format!(
@@ -400,6 +415,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::well_known::RECONCILE_ON_DRIFT_ANNOTATION;
 
     fn entry(manager: &str, operation: &str, time: &str, fields: Value) -> Value {
         json!({"manager": manager, "operation": operation, "time": time, "fieldsV1": fields})
@@ -415,6 +431,42 @@ mod tests {
 
     fn changed(before: Vec<Value>, after: Vec<Value>) -> Option<ForeignChange> {
         foreign_change(&Known::of(&object(before)), &object(after), &[])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_weeks_of_foreign_changes_leave_nothing_behind() {
+        // Events are accepted, and that is all there is to this cluster.
+        let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            http::Response::builder().status(201).body(kube::client::Body::from(b"{}".to_vec()))
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default());
+        let shared = crate::controller::tests::shared();
+        let (run, mut requests) = mpsc::channel(16);
+        let wires = Wires { run, report: Arc::default(), looked: watch::Sender::default() };
+        let mut watch = Watch::new(&cluster, &shared, &wires);
+        let instance = FluxInstance::from_object(json!({
+            "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "flux-system",
+                "annotations": {RECONCILE_ON_DRIFT_ANNOTATION: "Enabled"}},
+            "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
+        }));
+        let look = Look { instance: Some(Arc::new(instance.unwrap())) };
+        let minutes = 14 * 24 * 60;
+        let mut corrected = 0;
+        for minute in 0..minutes {
+            let id = ObjectId::new("apps", "Deployment", Some("flux-system"), &format!("one-{}", minute % 977));
+            let what = format!("{id} was changed by somebody-{minute}");
+            watch.drifted(id, &format!("somebody-{minute}"), what, &look).await;
+            while requests.try_recv().is_ok() {
+                corrected += 1;
+            }
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        assert_eq!(corrected, minutes, "nobody fights: each object changes twice a day");
+        assert!(watch.told.len() <= 2, "{}", watch.told.len());
+        assert!(watch.corrections.len() <= 11, "{}", watch.corrections.len());
+        let series = shared.telemetry.metrics().lines().filter(|line| line.starts_with("flux_operator_drift")).count();
+        assert!(series <= 51, "{series} series");
     }
 
     const LATER: &str = "2026-01-01T00:10:00Z";
@@ -463,7 +515,7 @@ mod tests {
         assert!(!calm.is_calm());
         calm.looked(Instant::now());
         assert!(!calm.is_calm(), "not everything is followed");
-        calm.moves().follows_all = true;
+        calm.follows_all(true);
         assert!(calm.is_calm());
         calm.moves().last_move = Some(Instant::now());
         assert!(!calm.is_calm());

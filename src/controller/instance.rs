@@ -42,10 +42,13 @@ enum Done {
     Nothing,
 }
 
+/// What a piece of work ends with.
+type Worked = Result<Done, ReconcileError>;
+
 /// The work that goes on, if any: at most one task, ended when it is dropped.
 #[derive(Default)]
 struct Work {
-    tasks: JoinSet<Result<Done, ReconcileError>>,
+    tasks: JoinSet<Worked>,
     interrupt: Option<watch::Sender<Option<Interrupt>>>,
     begun: Option<Instant>,
     span: Option<tracing::Span>,
@@ -63,7 +66,7 @@ impl Work {
     }
 
     /// Never completes while there is no work.
-    async fn ended(&mut self) -> Result<Result<Done, ReconcileError>, JoinError> {
+    async fn ended(&mut self) -> Result<Worked, JoinError> {
         match self.tasks.join_next().await {
             Some(ended) => ended,
             None => std::future::pending().await,
@@ -75,17 +78,31 @@ pub(super) async fn run(
     cluster: Cluster,
     shared: Arc<Shared>,
     wires: Wires,
+    requests: mpsc::Receiver<RunRequest>,
+    stop: watch::Receiver<bool>,
+) {
+    let begin = |interrupts, is_quiet| reconcile(cluster.clone(), shared.clone(), interrupts, is_quiet);
+    follow(&cluster, &shared, &wires, requests, stop, begin).await;
+}
+
+/// Follows the instance. `begin` begins one piece of work: it hears of interrupts there, and is told whether nothing has moved
+/// since everything was looked at.
+async fn follow<F: Future<Output = Worked> + Send + 'static>(
+    cluster: &Cluster,
+    shared: &Shared,
+    wires: &Wires,
     mut requests: mpsc::Receiver<RunRequest>,
     mut stop: watch::Receiver<bool>,
+    begin: impl FnMut(Interrupts, bool) -> F,
 ) {
     let options = &shared.options;
     let mut instances =
-        Follower::new(&cluster, kinds::INSTANCE, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None)
+        Follower::new(cluster, kinds::INSTANCE, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None)
             .patient();
     let mut state = Loop {
-        cluster: &cluster,
-        shared: &shared,
-        wires: &wires,
+        begin,
+        shared,
+        wires,
         schedule: Schedule::new(options.retry, options.interval_jitter),
         work: Work::default(),
         seen: None,
@@ -109,9 +126,9 @@ pub(super) async fn run(
     }
 }
 
-struct Loop<'a> {
-    cluster: &'a Cluster,
-    shared: &'a Arc<Shared>,
+struct Loop<'a, B> {
+    begin: B,
+    shared: &'a Shared,
     wires: &'a Wires,
     schedule: Schedule,
     work: Work,
@@ -122,7 +139,7 @@ struct Loop<'a> {
     confirmed: u32,
 }
 
-impl Loop<'_> {
+impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> F> Loop<'_, B> {
     fn see(&mut self, object: Option<Value>) {
         let instance = object.as_ref().and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
         self.shared.telemetry.instance(instance.as_deref());
@@ -175,12 +192,12 @@ impl Loop<'_> {
             name = id.name,
             reconcileID = crate::cluster::lease::unique_identity("").trim_start_matches('_'),
         );
-        let work = reconcile(self.cluster.clone(), self.shared.clone(), interrupts, is_quiet);
+        let work = (self.begin)(interrupts, is_quiet);
         self.work.span = Some(span.clone());
         self.work.tasks.spawn(work.instrument(span));
     }
 
-    fn ended(&mut self, ended: Result<Result<Done, ReconcileError>, JoinError>) {
+    fn ended(&mut self, ended: Result<Worked, JoinError>) {
         let now = Instant::now();
         let begun = self.work.begun.take().unwrap_or(now);
         self.work.interrupt = None;
@@ -188,8 +205,8 @@ impl Loop<'_> {
         let span = self.work.span.take();
         let _within = span.as_ref().map(tracing::Span::enter);
         if !matches!(ended, Ok(Ok(Done::Confirmed(_)))) {
-            // The report shows what the run made of it; a full queue holds a request already.
-            let _asked = self.wires.report.try_send(());
+            // The report shows what the run made of it.
+            self.wires.report.notify_one();
         }
         let next = match ended {
             Err(panic) => {
@@ -282,12 +299,7 @@ impl Loop<'_> {
 }
 
 /// One piece of work, from what the instance is now.
-async fn reconcile(
-    cluster: Cluster,
-    shared: Arc<Shared>,
-    interrupts: Interrupts,
-    is_quiet: bool,
-) -> Result<Done, ReconcileError> {
+async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts, is_quiet: bool) -> Worked {
     let id = shared.options.instance();
     let Some(live) = cluster.read(&id).await? else { return Ok(Done::Nothing) };
     let instance = FluxInstance::from_object(live)
@@ -364,5 +376,136 @@ impl Progress for Log {
             Update::Warning { message } => tracing::warn!("{message}"),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use http_body_util::{BodyExt, Full, StreamBody};
+    use hyper::body::{Bytes, Frame};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Endpoint;
+    use crate::controller::tests::shared;
+
+    /// An API server that has one instance, whose watches live and bring nothing.
+    fn cluster() -> Cluster {
+        let service = tower::service_fn(|request: http::Request<Body>| async move {
+            let body = if request.uri().query().unwrap_or_default().contains("watch=true") {
+                let nothing = futures::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+                StreamBody::new(nothing).boxed_unsync()
+            } else {
+                let instance = json!({"metadata": {"name": "flux", "namespace": "flux-system", "uid": "u", "generation": 1},
+                    "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}}});
+                let list = json!({"metadata": {"resourceVersion": "1"}, "items": [instance]});
+                Full::from(list.to_string()).boxed_unsync()
+            };
+            http::Response::builder().status(200).body(body)
+        });
+        Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default())
+    }
+
+    fn ready(next: Option<Duration>) -> Outcome {
+        Outcome {
+            failure: None,
+            reason: "ReconciliationSucceeded".to_owned(),
+            message: "Reconciliation finished in 1s".to_owned(),
+            version: None,
+            revision: None,
+            changes: vec![],
+            warnings: vec![],
+            migrated: vec![],
+            duration: Duration::from_secs(1),
+            next,
+        }
+    }
+
+    /// Follows the instance for so long, with work of the test's own making.
+    async fn followed(
+        shared: &Shared,
+        time: Duration,
+        begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
+    ) {
+        let (run, requests) = mpsc::channel(1);
+        let wires = Wires { run, report: Arc::default(), looked: watch::Sender::default() };
+        let (_stop, stopping) = watch::channel(false);
+        let cluster = cluster();
+        let following = follow(&cluster, shared, &wires, requests, stopping, begin);
+        assert!(tokio::time::timeout(time, following).await.is_err(), "it goes on");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_panics_is_counted_and_tried_again_and_those_after_it_work() {
+        let shared = shared();
+        let begun = Mutex::new(vec![]);
+        followed(&shared, Duration::from_secs(60), |_, _| {
+            begun.lock().unwrap().push(Instant::now());
+            let number = begun.lock().unwrap().len();
+            async move {
+                assert!(number > 2, "a bug of ours");
+                Ok(Done::Ran(ready(None)))
+            }
+            .boxed()
+        })
+        .await;
+        let begun = begun.into_inner().unwrap();
+        let pauses: Vec<Duration> = begun.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(pauses, [750, 1500].map(Duration::from_millis), "as after any other failure");
+        let metrics = shared.telemetry.metrics();
+        for line in [
+            "controller_runtime_reconcile_panics_total{controller=\"fluxinstance\"} 2",
+            "controller_runtime_reconcile_total{controller=\"fluxinstance\",result=\"success\"} 1",
+            "controller_runtime_active_workers{controller=\"fluxinstance\"} 0",
+        ] {
+            assert!(metrics.contains(line), "{line} in {metrics}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_weeks_of_intervals_are_that_many_runs_every_tenth_looks_at_everything_and_nothing_grows() {
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        const INTERVAL: Duration = Duration::from_secs(600);
+        let shared = Arc::new(shared());
+        shared.calm.follows_all(true);
+        let begun = Mutex::new(vec![]);
+        let sizes = Mutex::new(vec![]);
+        let started = Instant::now();
+        followed(&shared, 14 * DAY, |_, is_quiet| {
+            let now = Instant::now();
+            begun.lock().unwrap().push((now, is_quiet));
+            if now - started > DAY * u32::try_from(sizes.lock().unwrap().len() + 1).unwrap() {
+                let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+                sizes.lock().unwrap().push((tasks, shared.telemetry.metrics().lines().count()));
+            }
+            async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                let outcome = ready(Some(INTERVAL));
+                Ok(if is_quiet { Done::Confirmed(outcome) } else { Done::Ran(outcome) })
+            }
+            .boxed()
+        })
+        .await;
+        let begun = begun.into_inner().unwrap();
+        let expected = 14.0 * DAY.as_secs_f64() / (INTERVAL.as_secs_f64() + 1.0);
+        let ran = begun.len() as f64;
+        assert!((expected / 1.05 - 1.0..=expected / 0.95 + 1.0).contains(&ran), "{ran} runs, not about {expected}");
+        for pair in begun.windows(2) {
+            let pause = (pair[1].0 - pair[0].0).as_secs_f64() - 1.0;
+            assert!((569.9..=630.1).contains(&pause), "{pause} s between two runs");
+        }
+        for (number, (_, is_quiet)) in begun.iter().enumerate() {
+            assert_eq!(*is_quiet, number % 10 != 0, "run {number}");
+        }
+        let sizes = sizes.into_inner().unwrap();
+        assert_eq!(sizes.len(), 13);
+        assert!(sizes.iter().all(|size| *size == sizes[0]), "tasks and series at the end of each day: {sizes:?}");
+        assert_eq!(shared.telemetry.dump().runs["fluxinstance"], begun.len() as u64);
     }
 }

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::schedule::Ended;
 use super::telemetry::{Controller, ResourceInfo};
-use super::{Shared, until};
+use super::{Shared, Wires, until};
 use crate::api::kinds;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
 use crate::cluster::watch::{Change, Follower};
@@ -27,7 +26,7 @@ const SUCCEEDED: &str = "Succeeded";
 /// The shortest time between two reports: runs that follow each other make one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, mut asked: mpsc::Receiver<()>) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let Some(resource) = kinds::find("FluxReport").map(|kind| kind.resource_type()) else { return };
     let options = &shared.options;
     let mut reports =
@@ -63,7 +62,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, mut asked: mpsc::
                 };
                 shared.telemetry.ended(Controller::Report, ended, begun.elapsed());
             }
-            Some(()) = asked.recv() => due = soon(due),
+            () = wires.report.notified() => due = soon(due),
             change = reports.next() => {
                 let before = seen.take();
                 seen = match change {

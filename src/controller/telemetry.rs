@@ -3,7 +3,7 @@
 //! The names are those of the reference and of controller-runtime, which the usual dashboards draw
 //! (<https://book.kubebuilder.io/reference/metrics-reference>).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,16 +35,18 @@ type Labels = Vec<(&'static str, String)>;
 pub(super) enum Controller {
     Instance,
     Artifact,
+    Drift,
     Report,
 }
 
 impl Controller {
-    const ALL: [Controller; 3] = [Controller::Instance, Controller::Artifact, Controller::Report];
+    const ALL: [Controller; 4] = [Controller::Instance, Controller::Artifact, Controller::Drift, Controller::Report];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Controller::Instance => "fluxinstance",
             Controller::Artifact => "fluxinstance_artifact",
+            Controller::Drift => "fluxinstance_drift",
             Controller::Report => "fluxreport",
         }
     }
@@ -80,7 +82,12 @@ pub struct StateDump {
 struct State {
     dump: StateDump,
     next_run: Option<Instant>,
+    /// The field managers that the drift metric names.
+    managers: BTreeSet<String>,
 }
+
+/// Field managers that the drift metric tells apart.
+const NAMED_MANAGERS: usize = 50;
 
 /// Counts and remembers what an operator does.
 pub struct Telemetry {
@@ -292,6 +299,11 @@ impl Telemetry {
     }
 
     pub(super) fn drift(&self, kind: &str, manager: &str) {
+        // Anybody may call themselves anything, and every name is a series for ever.
+        let mut state = self.state();
+        let is_named = state.managers.contains(manager) || state.managers.len() < NAMED_MANAGERS;
+        let manager = if is_named { manager } else { "others" };
+        state.managers.insert(manager.to_owned());
         self.drift.get_or_create(&vec![("kind", kind.to_owned()), ("manager", manager.to_owned())]).inc();
     }
 
