@@ -4,6 +4,7 @@
 //! lease ─► instance   follows the FluxInstance: runs, retries, intervals, deletion
 //!          artifact   looks for a new digest of its artifact
 //!          drift      follows what its inventory names
+//!          fleet      follows every Flux object
 //!          report     keeps the FluxReport
 //! telemetry, server   what is told about all of them, and where it is read
 //! ```
@@ -28,6 +29,7 @@ use crate::k8s::ObjectId;
 
 mod artifact;
 mod drift;
+mod fleet;
 mod instance;
 mod report;
 mod schedule;
@@ -215,6 +217,9 @@ async fn lead(
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let report = move || report::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the report loop", supervised(shared.clone(), Controller::Report, report)));
+    let (on, with) = (cluster.clone(), shared.clone());
+    let fleet = move || fleet::run(on.clone(), with.clone());
+    parts.spawn(named("the resource watch", supervised(shared.clone(), Controller::Report, fleet)));
     let with = shared.clone();
     let drift = move || drift::run(cluster.clone(), with.clone(), wires.clone());
     parts.spawn(named("the drift watch", supervised(shared.clone(), Controller::Drift, drift)));

@@ -1,7 +1,8 @@
 //! Every request of an installation's life, failed in every way a request can fail; then processes killed at 50 moments.
 //!
 //! `cargo build && cargo run --example fault-matrix` (or both with `--release`) prints a table and what went wrong, and
-//! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. The tests under
+//! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. `-- operator` leads the same lives
+//! with the operator behind the proxy, where each request fails in one way. The tests under
 //! `tests/control_plane/faults` do the same with one fault for each request.
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +28,7 @@ mod support;
 
 use std::process::ExitCode;
 
-use matrix::{Extent, Kind, Phase};
+use matrix::{Actor, Extent, Kind, Phase};
 use support::Fallible;
 
 const MOMENTS: usize = 50;
@@ -41,7 +42,10 @@ async fn main() -> Fallible<ExitCode> {
     }
     let progress: fn(&str) =
         if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
-    let report = matrix::run(Extent::Full, WORKERS, progress).await?;
+    let with_operator = std::env::args().any(|argument| argument == "operator");
+    let (actor, extent) =
+        if with_operator { (Actor::Operator, Extent::Rotating) } else { (Actor::InProcess, Extent::Full) };
+    let report = matrix::run(actor, extent, WORKERS, progress).await?;
     println!("requests failed; in brackets how many of these the same run got over, the others the next one");
     print!("{:<18}", "");
     Phase::ALL.iter().for_each(|phase| print!("{:>16}", format!("{phase:?}")));
@@ -62,6 +66,9 @@ async fn main() -> Fallible<ExitCode> {
     );
     report.unmet.iter().for_each(|unmet| println!("not met: {unmet}"));
     report.failures.iter().for_each(|failure| println!("\n{failure}"));
+    if with_operator {
+        return Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
 
     // This program lies beside the examples, the binary one folder up.
     let own = std::env::current_exe()?;

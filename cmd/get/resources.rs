@@ -302,7 +302,7 @@ fn tell_gaps(
     let (mut denied, mut first, mut missing) = (vec![], None, vec![]);
     for (kind, outcome) in listed {
         match outcome {
-            Listed::All => {}
+            Listed::All(_) => {}
             Listed::NotInstalled => missing.push(kind),
             Listed::Denied(error) => {
                 denied.push(kind);

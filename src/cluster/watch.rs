@@ -103,70 +103,96 @@ impl Follower {
     /// Returns the next change, or why the list or the watch failed just now; the next call tries again, after a pause.
     pub async fn try_next(&mut self) -> Result<Change, ClusterError> {
         loop {
-            if let Some(until) = self.pause_until {
-                tokio::time::sleep_until(until).await;
-                self.pause_until = None;
+            self.paused().await;
+            if let Some(version) = self.version.clone() {
+                match self.watched(&version).await? {
+                    Some(change) => return Ok(change),
+                    None => continue,
+                }
             }
-            let Some(version) = self.version.clone() else {
-                let list = self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.options).await;
-                let list = match list {
-                    Err(error) => return Err(self.failed(error)),
-                    Ok(None) => {
-                        let name = self.resource.resource_name();
-                        let error = self.cluster.not_served(format!("watch {name}"), name);
-                        return Err(self.failed(error));
-                    }
-                    Ok(Some(list)) => list,
-                };
-                self.failures = 0;
-                self.version = Some(list.resource_version);
-                return Ok(Change::All(list.items));
-            };
-            let Some(stream) = self.stream.as_mut() else {
-                match self.open(&version).await {
-                    Ok(stream) => {
-                        (self.failures, self.opened, self.is_quiet) = (0, Instant::now(), true);
-                        self.stream = Some(stream);
-                    }
-                    Err(error) => {
-                        self.version = None;
-                        return Err(self.failed(error));
-                    }
-                }
-                continue;
-            };
-            match tokio::time::timeout(self.idle, stream.next()).await {
-                Ok(Some(Ok(event))) => {
-                    self.is_quiet = false;
-                    match event {
-                        WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                            self.remember(&object);
-                            return Ok(Change::Set(object));
-                        }
-                        WatchEvent::Deleted(object) => {
-                            self.remember(&object);
-                            return Ok(Change::Gone(object));
-                        }
-                        WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
-                        // Mostly 410: too much happened since the version we know.
-                        WatchEvent::Error(_) => {
-                            self.restart();
-                            self.pause_after_short_life();
-                        }
-                    }
-                }
-                // The server ends watches after some minutes: go on from the last version.
+            let list = self.cluster.list_all(&self.resource, self.namespace.as_deref(), &self.options).await;
+            let list = match list {
+                Err(error) => return Err(self.failed(error)),
                 Ok(None) => {
-                    self.stream = None;
-                    self.pause_after_short_life();
+                    let name = self.resource.resource_name();
+                    let error = self.cluster.not_served(format!("watch {name}"), name);
+                    return Err(self.failed(error));
                 }
-                Ok(Some(Err(_))) => {
-                    self.restart();
-                    self.pause_after_short_life();
-                }
-                Err(_) => self.restart(),
+                Ok(Some(list)) => list,
+            };
+            self.failures = 0;
+            self.version = Some(list.resource_version);
+            return Ok(Change::All(list.items));
+        }
+    }
+
+    /// Returns the next change for as long as nothing has to be listed: `None` when there is no going on from what is known.
+    pub async fn next_watched(&mut self) -> Option<Change> {
+        loop {
+            self.paused().await;
+            let version = self.version.clone()?;
+            match self.watched(&version).await {
+                Ok(Some(change)) => return Some(change),
+                Ok(None) => {}
+                Err(error) => tracing::debug!("{}", error.sentence()),
             }
         }
+    }
+
+    async fn paused(&mut self) {
+        if let Some(until) = self.pause_until {
+            tokio::time::sleep_until(until).await;
+            self.pause_until = None;
+        }
+    }
+
+    /// Opens the watch where it is closed, else waits for its next change; `None`: it is to be seen how to go on.
+    async fn watched(&mut self, version: &str) -> Result<Option<Change>, ClusterError> {
+        let Some(stream) = self.stream.as_mut() else {
+            match self.open(version).await {
+                Ok(stream) => {
+                    (self.failures, self.opened, self.is_quiet) = (0, Instant::now(), true);
+                    self.stream = Some(stream);
+                }
+                Err(error) => {
+                    self.version = None;
+                    return Err(self.failed(error));
+                }
+            }
+            return Ok(None);
+        };
+        match tokio::time::timeout(self.idle, stream.next()).await {
+            Ok(Some(Ok(event))) => {
+                self.is_quiet = false;
+                match event {
+                    WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                        self.remember(&object);
+                        return Ok(Some(Change::Set(object)));
+                    }
+                    WatchEvent::Deleted(object) => {
+                        self.remember(&object);
+                        return Ok(Some(Change::Gone(object)));
+                    }
+                    WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
+                    // Mostly 410: too much happened since the version we know.
+                    WatchEvent::Error(_) => {
+                        self.restart();
+                        self.pause_after_short_life();
+                    }
+                }
+            }
+            // The server ends watches after some minutes: go on from the last version.
+            Ok(None) => {
+                self.stream = None;
+                self.pause_after_short_life();
+            }
+            Ok(Some(Err(_))) => {
+                self.restart();
+                self.pause_after_short_life();
+            }
+            Err(_) => self.restart(),
+        }
+        Ok(None)
     }
 
     fn restart(&mut self) {

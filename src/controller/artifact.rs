@@ -101,3 +101,43 @@ async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance, asked
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_an_artifact_that_is_in_use_and_works_is_looked_after() {
+        let instance = |change: &dyn Fn(&mut Value)| {
+            let mut object = json!({
+                "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+                "metadata": {"name": "flux", "namespace": "flux-system", "annotations": {}},
+                "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd", "artifact": "oci://a.example/b"}},
+                "status": {"lastArtifactRevision": "sha256:0", "conditions": [{"type": "Ready", "status": "True",
+                    "reason": "ReconciliationSucceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+            });
+            change(&mut object);
+            FluxInstance::from_object(object).unwrap()
+        };
+        let usual = instance(&|_| ());
+        assert!(is_watched(&usual));
+        assert_eq!(usual.artifact_interval(), Some(Duration::from_secs(600)));
+        let others: [&dyn Fn(&mut Value); 4] = [
+            &|object| object["spec"]["distribution"]["artifact"] = "".into(),
+            &|object| object["status"]["lastArtifactRevision"] = "".into(),
+            &|object| object["status"]["conditions"][0]["status"] = "False".into(),
+            &|object| object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into(),
+        ];
+        for (number, change) in others.into_iter().enumerate() {
+            assert!(!is_watched(&instance(change)), "change {number}");
+        }
+        let annotated = |key: &'static str, value: &'static str| {
+            instance(&|object| object["metadata"]["annotations"][key] = value.into()).artifact_interval()
+        };
+        assert_eq!(annotated("fluxcd.controlplane.io/reconcileArtifactEvery", "2m"), Some(Duration::from_secs(120)));
+        assert_eq!(annotated("fluxcd.controlplane.io/reconcileArtifactEvery", "soon"), Some(Duration::from_secs(600)));
+        assert_eq!(annotated("fluxcd.controlplane.io/reconcile", "Disabled"), None, "suspended");
+    }
+}

@@ -332,7 +332,7 @@ impl<'a> Watch<'a> {
         let now = Known::of(&object);
         let before = self.known.insert(id.clone(), now.clone());
         let Some(before) = before.filter(|before| before.version != now.version) else { return };
-        self.moved();
+        self.moved(&id);
         if let Some(change) = foreign_change(&before, &object, &self.shared.options.extra_managers) {
             let named = change.fields.iter().take(NAMED_FIELDS).cloned().collect::<Vec<_>>().join(", ");
             let more = change.fields.len().saturating_sub(NAMED_FIELDS);
@@ -344,7 +344,7 @@ impl<'a> Watch<'a> {
 
     fn gone(&mut self, id: ObjectId) {
         if self.known.remove(&id).is_some() {
-            self.moved();
+            self.moved(&id);
             self.gone.insert(id);
         }
     }
@@ -364,7 +364,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn moved(&self) {
+    fn moved(&self, id: &ObjectId) {
+        // Whether the controllers are ready is in the report at once; the rest of it can wait.
+        if id.kind == "Deployment" {
+            self.wires.report.notify_one();
+        }
         self.shared.calm.moves().last_move = Some(Instant::now());
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::schedule::Ended;
-use super::telemetry::{Controller, ResourceInfo};
+use super::telemetry::Controller;
 use super::{Shared, Wires, until};
 use crate::api::kinds;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
@@ -16,8 +16,7 @@ use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, WriteOptions};
 use crate::format::go_duration;
 use crate::inspect::read::from_cluster::collect;
-use crate::inspect::read::pages::{self, Listed, Scope};
-use crate::inspect::report::{self, StatsRow};
+use crate::inspect::report;
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::rounded;
 
@@ -25,6 +24,8 @@ use crate::reconcile::rounded;
 const SUCCEEDED: &str = "Succeeded";
 /// The shortest time between two reports: runs that follow each other make one.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often everything is looked at although no Flux object has changed: nobody tells of nodes.
+const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let Some(resource) = kinds::find("FluxReport").map(|kind| kind.resource_type()) else { return };
@@ -35,6 +36,9 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let mut retries = fresh();
     let mut seen: Option<Value> = None;
     let mut due = Some(Instant::now());
+    // Somebody asked, or it was never written.
+    let mut is_asked = true;
+    let mut looked: Option<Instant> = None;
     loop {
         tokio::select! {
             () = until(due) => {
@@ -44,7 +48,15 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 }
                 let begun = Instant::now();
                 shared.telemetry.began(Controller::Report);
-                let written = write(&cluster, &shared).await;
+                let is_old = looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
+                // Both are taken back, whatever comes of it: who fails looks again.
+                let has_changed = shared.telemetry.fleet.take_change() | std::mem::take(&mut is_asked);
+                let generation = seen.as_ref().and_then(|report| report.pointer("/metadata/generation").cloned());
+                let written = match generation {
+                    Some(generation) if !has_changed && !is_old => confirm(&cluster, &shared, generation, begun).await,
+                    _ => write(&cluster, &shared, begun).await.inspect(|()| looked = Some(begun)),
+                };
+                is_asked = written.is_err();
                 let every = interval(seen.as_ref(), options.reporting_interval);
                 let ended = match written {
                     Ok(()) => {
@@ -62,7 +74,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 };
                 shared.telemetry.ended(Controller::Report, ended, begun.elapsed());
             }
-            () = wires.report.notified() => due = soon(due),
+            () = wires.report.notified() => (due, is_asked) = (soon(due), true),
             change = reports.next() => {
                 let before = seen.take();
                 seen = match change {
@@ -78,7 +90,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
                 if annotations(&before) != annotations(&seen) {
-                    due = soon(due);
+                    (due, is_asked) = (soon(due), true);
                 }
             }
         }
@@ -98,17 +110,9 @@ fn interval(report: Option<&Value>, usual: Duration) -> Option<Duration> {
 }
 
 /// Looks at everything and writes what there is.
-async fn write(cluster: &Cluster, shared: &Shared) -> Result<(), ClusterError> {
-    let begun = Instant::now();
+async fn write(cluster: &Cluster, shared: &Shared, begun: Instant) -> Result<(), ClusterError> {
     let options = &shared.options;
-    let id = ObjectId { kind: "FluxReport".to_owned(), ..options.instance() };
-    let mut resources = vec![];
-    let everywhere = Scope::default();
-    let each = |kind, object: &_| resources.extend(ResourceInfo::of(kind, object));
-    let counted = pages::count(cluster, &everywhere, each).await?;
-    shared.telemetry.resources(resources);
-    let is_served = |(row, listed)| matches!(listed, Listed::All).then_some(row);
-    let rows: Vec<StatsRow> = counted.into_iter().filter_map(is_served).collect();
+    let rows = shared.telemetry.fleet.stats();
     let version = &options.version;
     let view = collect(cluster, |snapshot| {
         report::report(snapshot, rows.clone(), &options.namespace, version, &report::platform())
@@ -118,15 +122,19 @@ async fn write(cluster: &Cluster, shared: &Shared) -> Result<(), ClusterError> {
         tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
     }
     let stored = cluster.apply(&computed.value, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await?;
+    confirm(cluster, shared, stored.pointer("/metadata/generation").cloned().unwrap_or_default(), begun).await
+}
+
+/// Says that the report is true as of now.
+async fn confirm(cluster: &Cluster, shared: &Shared, generation: Value, begun: Instant) -> Result<(), ClusterError> {
+    let id = ObjectId { kind: "FluxReport".to_owned(), ..shared.options.instance() };
     let message = format!("Reporting finished in {}", rounded(begun.elapsed()));
     tracing::debug!(controller = "fluxreport", "{message}");
-    let before = fields::condition(&stored, condition::READY).filter(|ready| ready.status() == "True");
+    // Its time is what the column LASTUPDATED shows.
     let now = Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| Timestamp::now()).to_string();
-    let since = before.and_then(|ready| ready.changed()).map_or(now, |since| since.to_string());
     let status = json!({"status": {"conditions": [{
         "type": condition::READY, "status": "True", "reason": SUCCEEDED, "message": message,
-        "observedGeneration": stored.pointer("/metadata/generation"), "lastTransitionTime": since,
+        "observedGeneration": generation, "lastTransitionTime": now,
     }]}});
-    cluster.merge_patch(&id, Some("status"), &status, RECONCILER_FIELD_MANAGER).await?;
-    Ok(())
+    cluster.merge_patch(&id, Some("status"), &status, RECONCILER_FIELD_MANAGER).await.map(|_| ())
 }

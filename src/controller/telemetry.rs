@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -20,12 +20,11 @@ use prometheus_client::registry::Registry;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::fleet::{Fleet, FleetMetrics};
 use super::schedule::Ended;
 use crate::api::FluxInstance;
-use crate::api::kinds::FluxKind;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
-use crate::inspect::resources::{FluxObject, ResourceRow};
 use crate::reconcile::Outcome;
 
 type Labels = Vec<(&'static str, String)>;
@@ -84,6 +83,9 @@ struct State {
     next_run: Option<Instant>,
     /// The field managers that the drift metric names.
     managers: BTreeSet<String>,
+    /// Since when runs of a loop are asked for and not begun, and since when they are at work.
+    asked: BTreeMap<Controller, Instant>,
+    began: BTreeMap<Controller, Instant>,
 }
 
 /// Field managers that the drift metric tells apart.
@@ -94,9 +96,7 @@ pub struct Telemetry {
     registry: Mutex<Registry>,
     state: Mutex<State>,
     instance_info: Family<Labels, Gauge>,
-    resource_info: Family<Labels, Gauge>,
-    resource_set_info: Family<Labels, Gauge>,
-    input_provider_info: Family<Labels, Gauge>,
+    pub(super) fleet: Arc<Fleet>,
     drift: Family<Labels, Counter>,
     requests: Family<Labels, Counter>,
     leader: Family<Labels, Gauge>,
@@ -110,6 +110,9 @@ pub struct Telemetry {
     depth: Family<Labels, Gauge>,
     retries: Family<Labels, Counter>,
     work_time: Family<Labels, Histogram>,
+    queue_time: Family<Labels, Histogram>,
+    unfinished: Family<Labels, Gauge<f64, AtomicU64>>,
+    longest: Family<Labels, Gauge<f64, AtomicU64>>,
 }
 
 /// From 5 ms to about a quarter of an hour.
@@ -124,9 +127,7 @@ impl Telemetry {
             registry: Mutex::default(),
             state: Mutex::default(),
             instance_info: Family::default(),
-            resource_info: Family::default(),
-            resource_set_info: Family::default(),
-            input_provider_info: Family::default(),
+            fleet: Arc::default(),
             drift: Family::default(),
             requests: Family::default(),
             leader: Family::default(),
@@ -140,6 +141,9 @@ impl Telemetry {
             depth: Family::default(),
             retries: Family::default(),
             work_time: Family::new_with_constructor(seconds),
+            queue_time: Family::new_with_constructor(seconds),
+            unfinished: Family::default(),
+            longest: Family::default(),
         };
         telemetry.register(version, platform);
         telemetry
@@ -159,13 +163,6 @@ impl Telemetry {
         };
         gauge("flux_instance_info", "The current status of a Flux instance", &self.instance_info);
         gauge("flux_operator_info", "The version information of Flux Operator", &operator_info);
-        gauge("flux_resource_info", "The current status of a Flux resource reconciliation", &self.resource_info);
-        gauge("flux_resourceset_info", "The current status of a ResourceSet", &self.resource_set_info);
-        gauge(
-            "flux_resourcesetinputprovider_info",
-            "The current status of a ResourceSetInputProvider",
-            &self.input_provider_info,
-        );
         gauge("leader_election_master_status", "Whether this process holds the lease", &self.leader);
         gauge("controller_runtime_active_workers", "Reconciliations that go on", &self.active);
         gauge("workqueue_depth", "Runs that are due and have not begun", &self.depth);
@@ -190,6 +187,22 @@ impl Telemetry {
         };
         histogram("controller_runtime_reconcile_time_seconds", "Time a reconciliation took", &self.time);
         histogram("workqueue_work_duration_seconds", "Time a run took", &self.work_time);
+        histogram(
+            "workqueue_queue_duration_seconds",
+            "Time between the request for a run and its begin",
+            &self.queue_time,
+        );
+        registry.register(
+            "workqueue_unfinished_work_seconds",
+            "How long the run that goes on takes already",
+            self.unfinished.clone(),
+        );
+        registry.register(
+            "workqueue_longest_running_processor_seconds",
+            "How long the run that goes on takes already",
+            self.longest.clone(),
+        );
+        registry.register_collector(Box::new(FleetMetrics(self.fleet.clone())));
         registry.register_collector(Box::new(Process));
         // A counter that is not there yet looks like a target that is not scraped.
         for controller in Controller::ALL {
@@ -202,6 +215,10 @@ impl Telemetry {
             for family in [&self.adds, &self.retries] {
                 family.get_or_create(&controller.queue()).inc_by(0);
             }
+            for family in [&self.work_time, &self.queue_time] {
+                drop(family.get_or_create(&controller.queue()));
+            }
+            drop(self.time.get_or_create(&controller.label()));
             self.active.get_or_create(&controller.label()).set(0);
             self.depth.get_or_create(&controller.queue()).set(0);
         }
@@ -210,6 +227,12 @@ impl Telemetry {
 
     /// The metrics as Prometheus reads them.
     pub fn metrics(&self) -> String {
+        let began = self.state().began.clone();
+        for controller in Controller::ALL {
+            let seconds = began.get(&controller).map_or(0.0, |began| began.elapsed().as_secs_f64());
+            self.unfinished.get_or_create(&controller.queue()).set(seconds);
+            self.longest.get_or_create(&controller.queue()).set(seconds);
+        }
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         // A text in memory takes everything.
@@ -229,9 +252,9 @@ impl Telemetry {
     }
 
     /// Counts every request to the API server.
-    pub fn request_observer(self: &std::sync::Arc<Self>, host: &str) -> RequestObserver {
+    pub fn request_observer(self: &Arc<Self>, host: &str) -> RequestObserver {
         let (telemetry, host) = (self.clone(), host.to_owned());
-        std::sync::Arc::new(move |method: &str, code: &str| {
+        Arc::new(move |method: &str, code: &str| {
             let labels = vec![("code", code.to_owned()), ("host", host.clone()), ("method", method.to_owned())];
             telemetry.requests.get_or_create(&labels).inc();
         })
@@ -241,14 +264,16 @@ impl Telemetry {
         self.leader.get_or_create(&leader_label()).set(i64::from(is_leader));
         self.state().dump.is_leader = is_leader;
         if !is_leader {
-            // Who does not lead knows nothing of the instance any more.
+            // Who does not lead knows nothing of instance and resources any more.
             self.instance(None);
+            self.fleet.clear();
         }
     }
 
     pub(super) fn asked(&self, controller: Controller) {
         self.adds.get_or_create(&controller.queue()).inc();
         self.depth.get_or_create(&controller.queue()).set(1);
+        self.state().asked.entry(controller).or_insert_with(Instant::now);
     }
 
     pub(super) fn began(&self, controller: Controller) {
@@ -256,6 +281,11 @@ impl Telemetry {
         self.active.get_or_create(&controller.label()).set(1);
         let name = controller.name();
         let mut state = self.state();
+        let now = Instant::now();
+        state.began.insert(controller, now);
+        if let Some(asked) = state.asked.remove(&controller) {
+            self.queue_time.get_or_create(&controller.queue()).observe((now - asked).as_secs_f64());
+        }
         *state.dump.runs.entry(name).or_default() += 1;
         state.dump.working.retain(|one| *one != name);
         state.dump.working.push(name);
@@ -281,7 +311,9 @@ impl Telemetry {
         if ended == Ended::Terminal {
             self.terminal_errors.get_or_create(&controller.label()).inc();
         }
-        self.state().dump.working.retain(|one| *one != controller.name());
+        let mut state = self.state();
+        state.began.remove(&controller);
+        state.dump.working.retain(|one| *one != controller.name());
     }
 
     pub(super) fn panicked(&self, controller: Controller) {
@@ -327,63 +359,6 @@ impl Telemetry {
             ("revision", status.and_then(|s| s.last_applied_revision.clone()).unwrap_or_default()),
         ];
         self.instance_info.get_or_create(&labels).set(1);
-    }
-
-    /// Shows the resources of all kinds as they are now.
-    pub(super) fn resources(&self, resources: Vec<ResourceInfo>) {
-        for family in [&self.resource_info, &self.resource_set_info, &self.input_provider_info] {
-            family.clear();
-        }
-        for resource in resources {
-            let family = match resource.kind {
-                "ResourceSet" => &self.resource_set_info,
-                "ResourceSetInputProvider" => &self.input_provider_info,
-                _ => &self.resource_info,
-            };
-            family.get_or_create(&resource.labels).set(1);
-        }
-    }
-}
-
-/// One Flux resource as its metric shows it.
-pub(super) struct ResourceInfo {
-    kind: &'static str,
-    labels: Labels,
-}
-
-impl ResourceInfo {
-    /// `None` for kinds that have a metric of their own, or none.
-    pub(super) fn of(kind: &'static FluxKind, object: &FluxObject) -> Option<Self> {
-        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-        let is_suspended = object.is_suspended(kind);
-        let row = ResourceRow::new(kind, object.clone());
-        // A suspended resource keeps the readiness it had.
-        let ready = object.condition(condition::READY).map_or_else(
-            || if kind.has_status { "Unknown".to_owned() } else { "True".to_owned() },
-            |ready| ready.status.clone(),
-        );
-        let mut labels = vec![
-            ("uid", object.metadata.uid.clone()),
-            ("kind", kind.kind.to_owned()),
-            ("name", row.name),
-            ("exported_namespace", row.namespace),
-            ("ready", ready),
-            ("reason", row.reason),
-            ("suspended", truth(is_suspended)),
-        ];
-        match kind.kind {
-            "FluxInstance" | "FluxReport" => return None,
-            "ResourceSet" => labels.push(("revision", text(object.revision().as_deref()))),
-            "ResourceSetInputProvider" => labels.push(("url", text(object.spec.url.as_deref()))),
-            _ => labels.extend([
-                ("revision", text(object.revision().as_deref())),
-                ("url", text(object.spec.url.as_deref())),
-                ("ref", text(object.checkout())),
-                ("source_name", text(object.source_name())),
-                ("path", text(object.spec.path.as_deref())),
-            ]),
-        }
-        Some(ResourceInfo { kind: kind.kind, labels })
     }
 }
 
@@ -479,7 +454,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::kinds;
 
     fn line<'a>(metrics: &'a str, start: &str) -> &'a str {
         metrics.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {metrics}"))
@@ -510,46 +484,15 @@ mod tests {
     }
 
     #[test]
-    fn resources_have_the_labels_of_their_kind() {
-        let telemetry = Telemetry::new("1", "linux/amd64");
-        let info = |word: &str, object: serde_json::Value| {
-            ResourceInfo::of(kinds::find(word).unwrap(), &FluxObject::of(&object)).unwrap()
-        };
-        telemetry.resources(vec![
-            info(
-                "gitrepo",
-                json!({"metadata": {"name": "g", "namespace": "apps"}, "spec": {"url": "https://example.com/b", "ref": {"branch": "main"}},
-                    "status": {"artifact": {"revision": "main@sha1:abc"},
-                        "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": ""}]}}),
-            ),
-            info("provider", json!({"metadata": {"name": "p", "namespace": "apps"}})),
-            info(
-                "hr",
-                json!({"metadata": {"name": "h", "namespace": "apps"}, "spec": {"chart": {"spec": {"sourceRef": {"kind": "HelmRepository", "name": "r"}}}}}),
-            ),
-        ]);
-        let metrics = telemetry.metrics();
-        let git = line(&metrics, "flux_resource_info{uid=\"\",kind=\"GitRepository\"");
-        for label in [
-            "ready=\"False\"",
-            "revision=\"main@sha1:abc\"",
-            "url=\"https://example.com/b\"",
-            "ref=\"main\"",
-            "path=\"\"",
-        ] {
-            assert!(git.contains(label), "{label} in {git}");
-        }
-        assert!(line(&metrics, "flux_resource_info{uid=\"\",kind=\"Provider\"").contains("ready=\"True\""));
-        let release = line(&metrics, "flux_resource_info{uid=\"\",kind=\"HelmRelease\"");
-        assert!(release.contains("ready=\"Unknown\"") && release.contains("source_name=\"r\""), "{release}");
-    }
-
-    #[test]
     fn runs_are_counted_under_the_names_that_dashboards_draw() {
         let telemetry = Telemetry::new("1", "linux/amd64");
         telemetry.asked(Controller::Instance);
         telemetry.began(Controller::Instance);
         assert_eq!(telemetry.dump().working, ["fluxinstance"]);
+        std::thread::sleep(Duration::from_millis(5));
+        let unfinished = telemetry.metrics();
+        let unfinished = line(&unfinished, "workqueue_unfinished_work_seconds{name=\"fluxinstance\"");
+        assert_ne!(unfinished.rsplit(' ').next(), Some("0.0"), "{unfinished}");
         telemetry.ended(Controller::Instance, Ended::Failed, Duration::from_millis(300));
         let metrics = telemetry.metrics();
         for (start, value) in [
@@ -557,6 +500,8 @@ mod tests {
             ("controller_runtime_reconcile_errors_total{controller=\"fluxinstance\"}", "1"),
             ("workqueue_adds_total{name=\"fluxinstance\"", "1"),
             ("workqueue_retries_total{name=\"fluxinstance\"", "1"),
+            ("workqueue_queue_duration_seconds_count{name=\"fluxinstance\"", "1"),
+            ("workqueue_unfinished_work_seconds{name=\"fluxinstance\"", "0.0"),
             ("controller_runtime_reconcile_time_seconds_count{controller=\"fluxinstance\"}", "1"),
             ("leader_election_master_status{name=\"flux-operator\"}", "0"),
         ] {

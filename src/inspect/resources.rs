@@ -150,6 +150,8 @@ pub struct Status {
     #[serde(deserialize_with = "lenient")]
     pub artifact: Option<Artifact>,
     #[serde(deserialize_with = "lenient")]
+    pub inventory: Option<Inventory>,
+    #[serde(deserialize_with = "lenient")]
     pub last_applied_revision: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub last_attempted_revision: Option<String>,
@@ -200,6 +202,13 @@ pub struct Artifact {
     pub revision: String,
     #[serde(deserialize_with = "lenient")]
     pub size: Option<u64>,
+}
+
+/// What is in an inventory does not matter here, only how much it is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Inventory {
+    pub entries: Vec<IgnoredAny>,
 }
 
 /// An entry of a HelmRelease's history.

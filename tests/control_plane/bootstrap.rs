@@ -21,6 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
         patches_of_the_git_repository_are_taken_over_as_they_are_written,
         tenancy_shards_and_pull_secrets_become_fields_of_the_instance,
         what_an_instance_cannot_express_is_named,
+        the_three_installations_of_a_home_lab_are_kept,
     ]
 }
 
@@ -266,4 +267,78 @@ async fn what_an_instance_cannot_express_is_named(cluster: TestCluster) {
     // Nobody agreed.
     run(&world, "migrate bootstrap --apply").await.exits(2);
     assert!(world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.is_none());
+}
+
+/// `flux bootstrap github --token-auth`; `flux install` and a sync by kubectl; the same of a repository that anybody may read.
+async fn the_three_installations_of_a_home_lab_are_kept(cluster: TestCluster) {
+    for (way, cluster_name, secret) in
+        [("bootstrap", "dev", Some("flux-system")), ("kubectl", "prod", Some("fluxcd-test")), ("kubectl", "prod", None)]
+    {
+        let world = World::new(&cluster).await;
+        let mut sources = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
+            "spec": {"interval": "1m0s", "ref": {"branch": "master"}, "url": "https://github.com/ricsanfre/fluxcd-test.git"}});
+        if let Some(secret) = secret {
+            sources["spec"]["secretRef"] = json!({"name": secret});
+        }
+        let path = format!("./kubernetes/clusters/{cluster_name}");
+        let kustomization = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
+            "spec": {"interval": "10m0s", "path": path, "prune": true,
+                "sourceRef": {"kind": "GitRepository", "name": NAMESPACE}}});
+        let own = [sources, kustomization];
+        let flux = installation(NAMESPACE, "v2.9.", DEFAULTS);
+        if way == "bootstrap" {
+            apply(&world, &flux, true).await;
+            apply(&world, &own, true).await;
+        } else {
+            for object in flux.iter().chain(&own) {
+                let mut object = object.clone();
+                let last = json!({"kubectl.kubernetes.io/last-applied-configuration": object.to_string()});
+                // A definition is too large for the annotation: who applies those with kubectl does it server-side.
+                let is_definition = object["kind"] == "CustomResourceDefinition";
+                if !is_definition {
+                    object["metadata"]["annotations"] = last;
+                }
+                let what = ObjectId::of(&object).to_string();
+                let done = crate::support::eventually(&what, std::time::Duration::from_secs(20), || async {
+                    if is_definition {
+                        let forced = flux_operator::cluster::WriteOptions::forced("kubectl");
+                        return world.cluster.apply(&object, forced).await.ok().map(drop);
+                    }
+                    world.cluster.create(&object, "kubectl-client-side-apply").await.ok().map(drop)
+                });
+                done.await.unwrap();
+            }
+        }
+        let status = json!({"status": {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded",
+            "message": "done", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}]}});
+        for object in &own {
+            world.cluster.merge_patch(&ObjectId::of(object), Some("status"), &status, "controller").await.unwrap();
+        }
+        let proposed = run(&world, "migrate bootstrap").await.exits(0);
+        let proposed = proposed.stderr_has("nothing is pruned");
+        let instance = yaml::parse_one(&proposed.stdout).unwrap();
+        let sync = &instance["spec"]["sync"];
+        assert_eq!(sync["url"], "https://github.com/ricsanfre/fluxcd-test.git", "{way}");
+        assert_eq!((&sync["ref"], &sync["path"]), (&json!("refs/heads/master"), &json!(path)), "{way}");
+        assert_eq!(sync.get("pullSecret"), secret.map(|secret| json!(secret)).as_ref(), "{way}");
+        assert_eq!(proposed.stderr.contains("gotk-components.yaml"), way == "bootstrap", "{}", proposed.stderr);
+
+        let before: Vec<Value> = world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.iter().map(pod).collect();
+        run(&world, "migrate bootstrap --apply --timeout 60s").await.exits(0);
+        let after: Vec<Value> = world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.iter().map(pod).collect();
+        assert_eq!(before.len(), after.len(), "{way}");
+        for object in flux.iter().chain(&own) {
+            assert!(
+                world.cluster.read(&ObjectId::of(object)).await.unwrap().is_some(),
+                "{way}: {}",
+                ObjectId::of(object)
+            );
+        }
+        let git = world.cluster.read(&ObjectId::of(&own[0])).await.unwrap().unwrap();
+        assert_eq!(git["spec"]["secretRef"]["name"].as_str(), secret, "{way}");
+        assert_eq!(git["spec"]["ref"], json!({"branch": "master"}), "{way}");
+        run(&world, "plan instance").await.exits(0);
+    }
 }

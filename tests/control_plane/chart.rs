@@ -26,6 +26,7 @@ pub fn tests() -> Vec<ClusterTest> {
         the_chart_has_the_objects_of_the_manifests_whatever_its_values,
         values_that_the_chart_does_not_know_are_refused,
         the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_its_own,
+        what_the_program_has_installed_is_adopted_by_a_release_that_takes_ownership,
     ];
     tests.into_iter().map(|test| test.where_possible(unavailable_because)).collect()
 }
@@ -161,4 +162,42 @@ async fn the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_i
     text(&run(&helm, &["uninstall", "flux-operator", "--wait"], Some(kubeconfig.path())));
     let kept = ObjectId::of(&flux_operator::api::crd::flux_instance());
     assert!(theirs.read(&kept).await.unwrap().is_some(), "definitions outlive the release");
+}
+
+async fn what_the_program_has_installed_is_adopted_by_a_release_that_takes_ownership(cluster: TestCluster) {
+    let helm = helm().await;
+    let plane = cluster.fresh(Options::default()).await;
+    let kubeconfig = plane.admin("me").unwrap();
+    let mut install = crate::support::runner::command(kubeconfig.path(), plane.folder());
+    install.args(["install", "--image", "registry.example.com/flux-operator:v1", "-n", "flux-system"]);
+    let installed = tokio::task::spawn_blocking(move || install.output().unwrap()).await.unwrap();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    let chart = deploy("chart");
+    let release = [
+        "upgrade",
+        "--install",
+        "--wait",
+        "--timeout",
+        "60s",
+        "flux-operator",
+        chart.to_str().unwrap(),
+        "--set",
+        "image.repository=registry.example.com/flux-operator,image.tag=v1",
+    ];
+    let refused = run(&helm, &release, Some(kubeconfig.path()));
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && stderr.contains("exists and cannot be imported"), "{stderr}");
+    // Helm 4 applies server-side, where what the API server writes in another way than we do is a conflict.
+    let adopting = ["--take-ownership", "--force-conflicts"];
+    text(&run(&helm, &[&release[..], &adopting].concat(), Some(kubeconfig.path())));
+    let world = crate::reconcile::world::connected(kubeconfig.path()).await;
+    for id in [
+        ObjectId::of(&flux_operator::api::crd::flux_instance()),
+        ObjectId::new("apps", "Deployment", Some("flux-system"), "flux-operator").at("v1"),
+    ] {
+        let live = world.read(&id).await.unwrap().unwrap();
+        assert_eq!(live["metadata"]["annotations"]["meta.helm.sh/release-name"], "flux-operator", "{id}");
+    }
+    // From now on without being asked to.
+    text(&run(&helm, &release, Some(kubeconfig.path())));
 }

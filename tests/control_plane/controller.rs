@@ -5,11 +5,21 @@ mod drift;
 mod leader;
 mod loops;
 pub mod operator;
+mod report;
 mod rights;
 mod rollback;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [loops::tests(), artifact::tests(), rights::tests(), drift::tests(), leader::tests(), rollback::tests()].concat()
+    [
+        loops::tests(),
+        artifact::tests(),
+        rights::tests(),
+        drift::tests(),
+        leader::tests(),
+        report::tests(),
+        rollback::tests(),
+    ]
+    .concat()
 }

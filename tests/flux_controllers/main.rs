@@ -15,6 +15,7 @@ mod support;
 mod artifacts;
 mod bootstrap;
 mod harness;
+mod notifications;
 mod prune;
 mod reads;
 mod requests;
@@ -28,7 +29,7 @@ use support::ClusterTest;
 use support::flux::Controller;
 
 fn main() -> ExitCode {
-    let installing = [bootstrap::tests(), ssh::tests(), sync::tests()]
+    let installing = [bootstrap::tests(), notifications::tests(), ssh::tests(), sync::tests()]
         .concat()
         .into_iter()
         .map(ClusterTest::that_installs)

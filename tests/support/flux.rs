@@ -119,6 +119,14 @@ impl FluxControllers {
         self.running().remove(&controller);
     }
 
+    /// Where notification-controller takes events, when it runs.
+    pub fn events_address(&self) -> Option<String> {
+        let running = self.running();
+        let (_, free) = running.get(&Controller::Notification)?;
+        let [_, _, events, _] = free.ports;
+        Some(format!("http://127.0.0.1:{events}/"))
+    }
+
     /// Stops the clock of one controller: it holds what it holds and acts on nothing.
     pub fn freeze(&self, controller: Controller) {
         if let Some((process, _)) = self.running().get(&controller) {

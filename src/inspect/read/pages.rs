@@ -40,9 +40,18 @@ pub struct Scope {
 /// What came of listing one kind.
 #[derive(Debug)]
 pub enum Listed {
-    All,
+    All(ListEnd),
     NotInstalled,
     Denied(Box<ClusterError>),
+}
+
+/// How a kind that was listed is followed.
+#[derive(Clone, Debug)]
+pub struct ListEnd {
+    /// At the version it is served at.
+    pub resource: ResourceType,
+    /// What the list shows, all of it; `None` when it had to be resumed and shows one part earlier than another.
+    pub resource_version: Option<String>,
 }
 
 /// What a list can be read as.
@@ -157,6 +166,8 @@ struct Place {
     last: Option<Key>,
     /// Objects up to this one were handed on before the listing had to begin again.
     skip: Option<Key>,
+    /// Of the first page; the others belong to it.
+    version: Option<String>,
 }
 
 /// How one page ended.
@@ -181,7 +192,10 @@ async fn list<T: Listable>(
             let before = place.last.clone();
             let lost = match page(cluster, &version, scope, &mut place, sender).await {
                 Ok(Ended::Read) if place.token.is_some() => continue,
-                Ok(Ended::Read | Ended::Unwanted) => return Ok(Listed::All),
+                Ok(Ended::Read | Ended::Unwanted) => {
+                    let resource_version = place.version.filter(|_| place.skip.is_none());
+                    return Ok(Listed::All(ListEnd { resource: version, resource_version }));
+                }
                 Ok(Ended::Cut(error)) => *error,
                 // The snapshot behind the pages is kept for five minutes only.
                 Err(error) if place.token.is_some() && error.is_expired() => {
@@ -234,7 +248,9 @@ async fn page<T: Listable>(
         }
         match read {
             Ok(0) => {
-                place.token = text.end().map_err(|e| pieces.unexpected(e))?;
+                let end = text.end().map_err(|e| pieces.unexpected(e))?;
+                place.token = end.token.filter(|token| !token.is_empty());
+                place.version = place.version.take().or(end.resource_version);
                 return Ok(Ended::Read);
             }
             Ok(_) => {}
@@ -261,10 +277,12 @@ struct Around {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct ListMetadata {
+    /// Of the next page.
     #[serde(rename = "continue")]
     token: Option<String>,
+    resource_version: Option<String>,
 }
 
 impl ListText {
@@ -293,11 +311,11 @@ impl ListText {
         Ok(objects)
     }
 
-    /// The token of the next page, from what surrounds the items.
-    fn end(self) -> Result<Option<String>, serde_json::Error> {
+    /// What surrounds the items.
+    fn end(self) -> Result<ListMetadata, serde_json::Error> {
         let around = [self.head.unwrap_or_default(), self.unread].concat();
         let around: Around = serde_json::from_slice(&around)?;
-        Ok(around.metadata.token.filter(|token| !token.is_empty()))
+        Ok(around.metadata)
     }
 }
 
@@ -368,7 +386,7 @@ mod tests {
                     objects.extend(list.objects::<FluxObject>().unwrap());
                 }
                 assert_eq!(names(&objects), ["a", "odd", "ü"], "cut at {cut} of {text}");
-                assert_eq!(list.end().unwrap().as_deref(), Some("next"), "cut at {cut} of {text}");
+                assert_eq!(list.end().unwrap().token.as_deref(), Some("next"), "cut at {cut} of {text}");
             }
         }
     }
@@ -380,7 +398,8 @@ mod tests {
             (list.objects::<FluxObject>().map(|objects| objects.len()), list.end())
         };
         for text in [r#"{"items":[],"metadata":{"continue":""}}"#, r#"{"items":null}"#, r#"{"kind":"L"}"#] {
-            assert!(matches!(read(text), (Ok(0), Ok(None))), "{text}");
+            let (count, end) = read(text);
+            assert_eq!((count.unwrap(), end.unwrap().token.unwrap_or_default().as_str()), (0, ""), "{text}");
         }
         for text in [r#"{"items":[{"metadata":{}}"#, r#"{"items":[{"metadata":"#, r#"{"items""#, ""] {
             assert!(read(text).1.is_err(), "{text}");

@@ -11,11 +11,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::site::{Site, id, spec};
-use crate::support::{Fallible, Fault, FaultRule};
+use flux_operator::api::crd;
+use flux_operator::cluster::lease::{LeaseOptions, unique_identity};
+use flux_operator::cluster::{Cluster, WriteOptions};
+use flux_operator::controller::{self, ControllerOptions, NotificationPolicy, RetryDelays, Telemetry};
+use flux_operator::fetch::Fetcher;
+use flux_operator::reconcile::{self, progress::Silent};
+
+use super::site::{NAMESPACE, Site, id, instance, instance_id, spec};
+use crate::support::{Fallible, Fault, FaultRule, eventually};
 
 /// One API call, all its retries included: what a request that hangs costs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// A watch that hangs is noticed after a minute and a half: until then it looks like a cluster where nothing happens.
+const OPERATOR_LIMIT: Duration = Duration::from_secs(120);
 /// How often a fault is tried whose request did not come.
 const TRIES: usize = 3;
 
@@ -115,11 +124,22 @@ pub struct Report {
     pub failures: Vec<String>,
 }
 
+/// Who leads the lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// One run for each phase, as a command in a terminal makes it; another one when it failed.
+    InProcess,
+    /// The operator: started for each phase, it has to come to the end by itself.
+    Operator,
+}
+
 /// Which faults each request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// One each, the kinds rotating.
     Rotating,
+    /// The same for so many requests of each phase, evenly spread.
+    Sample(usize),
     /// Every kind.
     Full,
 }
@@ -131,6 +151,7 @@ struct Reference {
 }
 
 struct Work {
+    actor: Actor,
     reference: Reference,
     queues: Mutex<BTreeMap<Phase, VecDeque<Trial>>>,
     report: Mutex<Report>,
@@ -145,9 +166,9 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 ///
 /// # Errors
 /// A cluster does not start, or an undisturbed life fails.
-pub async fn run(extent: Extent, workers: usize, progress: fn(&str)) -> Fallible<Report> {
+pub async fn run(actor: Actor, extent: Extent, workers: usize, progress: fn(&str)) -> Fallible<Report> {
     let site = Site::start().await?;
-    let reference = reference(&site, progress).await?;
+    let reference = reference(actor, &site, progress).await?;
     let mut queues = BTreeMap::new();
     let mut report = Report::default();
     for (phase, targets) in &reference.targets {
@@ -158,13 +179,18 @@ pub async fn run(extent: Extent, workers: usize, progress: fn(&str)) -> Fallible
                 let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
                 targets.iter().zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
             }
+            Extent::Sample(count) => {
+                let kinds = Kind::ALL.into_iter().cycle().skip(*phase as usize);
+                let chosen = targets.iter().step_by(targets.len().div_ceil(count).max(1));
+                chosen.zip(kinds).map(|(target, kind)| trial(target, kind)).collect()
+            }
             Extent::Full => {
                 Kind::ALL.iter().flat_map(|kind| targets.iter().map(|target| trial(target, *kind))).collect()
             }
         };
         queues.insert(*phase, trials);
     }
-    let work = Arc::new(Work { reference, queues: Mutex::new(queues), report: Mutex::new(report), progress });
+    let work = Arc::new(Work { actor, reference, queues: Mutex::new(queues), report: Mutex::new(report), progress });
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(lead_lives(Some(site), work.clone()));
     for _ in 1..workers {
@@ -213,7 +239,7 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
         let rule = FaultRule::nth(target.nth, kind.fault()).method(&target.method);
         site.proxy.add_rule(rule.uri(move |uri| path_of(uri) == path));
     }
-    let first = act(site, phase).await;
+    let first = act(work.actor, site, phase).await;
     let met = trial.is_some_and(|trial| {
         let requests = site.proxy.requests();
         let alike = |target: &Target| {
@@ -228,8 +254,11 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
     });
     seen = site.proxy.requests().len();
     site.proxy.clear_rules();
-    let second = if first.is_err() { act(site, phase).await } else { Ok(()) };
+    let second = if first.is_err() { act(work.actor, site, phase).await } else { Ok(()) };
     let mut trouble = vec![];
+    if let (Actor::Operator, Err(error)) = (work.actor, &first) {
+        trouble.push(format!("the operator did not come to the end: {error}"));
+    }
     if let Err(error) = &second {
         trouble.push(format!("the second run failed, too: {error}"));
     }
@@ -291,9 +320,12 @@ pub async fn edit(site: &Site) {
     site.direct.merge_patch(&deployment, None, &patch, "kubectl-edit").await.expect("the deployment is there");
 }
 
-async fn act(site: &Site, phase: Phase) -> Result<(), String> {
+async fn act(actor: Actor, site: &Site, phase: Phase) -> Result<(), String> {
     // A connection of its own, as a process has.
     let cluster = site.through_proxy(REQUEST_TIMEOUT).await;
+    if actor == Actor::Operator {
+        return operate(site, cluster, phase).await;
+    }
     match phase {
         Phase::Install => site.apply(&cluster, &spec(&["source-controller", "kustomize-controller"])).await,
         Phase::Steady => site.reconcile(&cluster).await,
@@ -302,8 +334,74 @@ async fn act(site: &Site, phase: Phase) -> Result<(), String> {
     }
 }
 
+/// Lets somebody want what the phase is about, past the proxy, and an operator behind it see to that.
+async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), String> {
+    let write = async |components: &[&str]| {
+        let written = site.direct.apply(&instance(&spec(components)), WriteOptions::forced("author")).await;
+        written.map(drop).map_err(|error| format!("apply: {error:?}"))
+    };
+    match phase {
+        Phase::Install => {
+            reconcile::prepare(&site.direct, NAMESPACE, &Silent)
+                .await
+                .map_err(|error| format!("prepare: {error:?}"))?;
+            let report = site.direct.apply(&crd::flux_report(), WriteOptions::forced("author")).await;
+            report.map_err(|error| format!("apply: {error:?}"))?;
+            write(&["source-controller", "kustomize-controller"]).await?;
+        }
+        Phase::Steady => {}
+        Phase::Change => write(&["source-controller"]).await?,
+        Phase::Uninstall => {
+            let deleted = site.direct.delete(&instance_id(), &Default::default()).await;
+            deleted.map_err(|error| format!("delete: {error:?}"))?;
+        }
+    }
+    let mut election = LeaseOptions::new(unique_identity("operator"));
+    (election.wait, election.operator_wait) = (Duration::MAX, Duration::MAX);
+    let options = ControllerOptions {
+        namespace: NAMESPACE.to_owned(),
+        election: Some(election),
+        release_on_exit: true,
+        fetcher: Fetcher { registries: None, cache: None, memory: None, key: None },
+        extra_managers: vec![],
+        notifications: NotificationPolicy::Disabled,
+        version: "0.0.0".to_owned(),
+        concurrency: 10,
+        host: "operator".to_owned(),
+        retry: RetryDelays { shortest: Duration::from_millis(100), longest: Duration::from_secs(2) },
+        interval_jitter: 5,
+        reporting_interval: Duration::from_secs(300),
+    };
+    let telemetry = Arc::new(Telemetry::new("0.0.0", "linux/amd64"));
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let operator = tokio::spawn(async move { controller::run(&cluster, options, telemetry, stopping).await });
+    let is_there = |object: Option<Value>| match (phase, object) {
+        (Phase::Uninstall, object) => object.is_none(),
+        (_, None) => false,
+        (_, Some(object)) => {
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let is_ready = conditions.iter().any(|one| {
+                one["type"] == "Ready"
+                    && one["status"] == "True"
+                    && one["observedGeneration"] == object["metadata"]["generation"]
+            });
+            let asked = &object["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"];
+            is_ready && (asked.is_null() || *asked == object["status"]["lastHandledReconcileAt"])
+        }
+    };
+    let end = eventually("the end", OPERATOR_LIMIT, || async {
+        site.direct.read(&instance_id()).await.ok().filter(|object| is_there(object.clone()))
+    });
+    let end = end.await.map(drop).map_err(|error| error.to_string());
+    stop.send_replace(true);
+    let ended = tokio::time::timeout(Duration::from_secs(20), operator).await;
+    let ended = ended.map_err(|_| "the operator does not stop".to_owned())?;
+    ended.map_err(|panic| format!("the operator panicked: {panic}"))?.map_err(|error| error.to_string())?;
+    end
+}
+
 /// Leads two undisturbed lives: what both ask is asked in every life.
-async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
+async fn reference(actor: Actor, site: &Site, progress: fn(&str)) -> Fallible<Reference> {
     let mut counted: Vec<BTreeMap<(Phase, String, String), usize>> = vec![];
     let mut ends = BTreeMap::new();
     for _ in 0..2 {
@@ -313,7 +411,7 @@ async fn reference(site: &Site, progress: fn(&str)) -> Fallible<Reference> {
             set_out(site, phase).await;
             let seen = site.proxy.requests().len();
             let begun = std::time::Instant::now();
-            act(site, phase).await.map_err(|error| format!("undisturbed {phase:?}: {error}"))?;
+            act(actor, site, phase).await.map_err(|error| format!("undisturbed {phase:?}: {error}"))?;
             for one in site.proxy.requests().get(seen..).unwrap_or_default() {
                 *counts.entry((phase, one.method.clone(), path_of(&one.uri))).or_default() += 1;
             }

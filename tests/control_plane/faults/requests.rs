@@ -1,15 +1,19 @@
 //! Each request of each phase fails once.
 
-use super::matrix::{self, Extent};
+use super::matrix::{self, Actor, Extent};
 use crate::cluster_tests;
 use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![whatever_request_fails_the_run_or_the_next_one_converges]
+    cluster_tests![
+        whatever_request_fails_the_run_or_the_next_one_converges,
+        whatever_request_fails_the_operator_converges,
+    ]
 }
 
 async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster) {
-    let report = matrix::run(Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
+    let report =
+        matrix::run(Actor::InProcess, Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
     assert!(report.unmet.is_empty(), "these requests did not come again: {:#?}", report.unmet);
     let met: usize = report.met.values().map(|(count, _)| count).sum();
@@ -17,4 +21,17 @@ async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster
     // A run without requests would prove nothing.
     assert!(report.requests.values().all(|count| *count >= 5), "{:?}", report.requests);
     eprintln!("requests per phase: {:?}; met, and got over by the same run: {:?}", report.requests, report.met);
+}
+
+/// Some hundred requests make a life of an operator: `cargo run --example fault-matrix -- operator` takes all of them.
+async fn whatever_request_fails_the_operator_converges(_: TestCluster) {
+    let report = matrix::run(Actor::Operator, Extent::Sample(12), 2, super::progress())
+        .await
+        .expect("undisturbed lives succeed");
+    assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
+    // Watches are opened again when something ends them, so not each of them comes in each life.
+    let met: usize = report.met.values().map(|(count, _)| count).sum();
+    assert!(met > 4 * report.unmet.len() && met >= 30, "{met} met, not met: {:#?}", report.unmet);
+    assert!(report.requests.values().all(|count| *count >= 12), "{:?}", report.requests);
+    eprintln!("requests per phase: {:?}; {met} met, {} not", report.requests, report.unmet.len());
 }

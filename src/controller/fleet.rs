@@ -1,0 +1,432 @@
+//! Every Flux object of the cluster as report and metrics show it: one list and one watch of each kind.
+//!
+//! A cluster in which nothing happens is asked for nothing. Of an object some hundred bytes are kept, and a list is read
+//! while it arrives, so ten thousand objects are no burden.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use tokio::sync::broadcast;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::Shared;
+use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
+use crate::api::well_known::condition;
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions};
+use crate::inspect::components::PART_OF_FLUX;
+use crate::inspect::read::pages::{self, ListEnd, Listed, Scope};
+use crate::inspect::report::{self, StatsRow};
+use crate::inspect::resources::{FluxObject, ResourceRow};
+use crate::k8s::fields;
+
+/// How often a kind that is not installed is asked for when no definition of Flux changes: those of others have no label.
+const LOOK_FOR_KIND: Duration = Duration::from_secs(3600);
+/// A watch that lives this long was no failure.
+const LONG_LIFE: Duration = Duration::from_secs(60);
+/// Definitions that are remembered for kinds that are just being listed.
+const DEFINITIONS: usize = 256;
+/// How often a kind is asked for after its definition has changed.
+const TRIES: u32 = 5;
+/// The pauses after lists and watches that fail: the first and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
+
+/// What is known of all Flux objects.
+#[derive(Debug, Default)]
+pub(super) struct Fleet {
+    kinds: Mutex<BTreeMap<&'static str, Objects>>,
+    has_changed: AtomicBool,
+}
+
+/// The objects of one kind.
+#[derive(Debug, Default)]
+struct Objects {
+    /// The version the kind is read at; empty until its first list is complete.
+    api_version: String,
+    /// By `namespace/name`.
+    kept: HashMap<Box<str>, Kept>,
+    /// Counts lists: what the last one did not have is gone.
+    list: u32,
+}
+
+#[derive(Debug)]
+struct Kept {
+    list: u32,
+    is_suspended: bool,
+    is_failing: bool,
+    storage_bytes: u64,
+    /// In the order of [`labels`].
+    labels: Box<[Box<str>]>,
+}
+
+/// The labels that the metric of any kind has.
+const LABELS: [&str; 7] = ["uid", "kind", "name", "exported_namespace", "ready", "reason", "suspended"];
+/// Those that it has besides.
+const MORE_LABELS: [&str; 5] = ["revision", "url", "ref", "source_name", "path"];
+
+/// A metric that shows objects, its help and its labels beside [`LABELS`].
+type Metric = (&'static str, &'static str, &'static [&'static str]);
+
+const METRICS: [Metric; 3] = [
+    ("flux_resource_info", "The current status of a Flux resource reconciliation", &MORE_LABELS),
+    ("flux_resourceset_info", "The current status of a ResourceSet", &["resources", "revision"]),
+    ("flux_resourcesetinputprovider_info", "The current status of a ResourceSetInputProvider", &["url"]),
+];
+
+/// Which metric shows a kind; the instance has one of its own, which does not wait for a list.
+fn metric_of(kind: &str) -> Option<&'static Metric> {
+    let [resource, resource_set, input_provider] = &METRICS;
+    match kind {
+        "FluxInstance" | "FluxReport" => None,
+        "ResourceSet" => Some(resource_set),
+        "ResourceSetInputProvider" => Some(input_provider),
+        _ => Some(resource),
+    }
+}
+
+impl Kept {
+    fn of(kind: &'static FluxKind, object: &FluxObject, list: u32) -> Self {
+        let mut row = report::empty_stats(kind);
+        report::count(&mut row, kind, object);
+        Kept {
+            list,
+            is_suspended: row.suspended > 0,
+            is_failing: row.failing > 0,
+            storage_bytes: row.storage_bytes,
+            labels: labels(kind, object),
+        }
+    }
+}
+
+/// What the metric of an object says; nothing where its kind has none.
+fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
+    let Some((_, _, more)) = metric_of(kind.kind) else { return Box::default() };
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let row = ResourceRow::new(kind, object.clone());
+    // A suspended resource keeps the readiness it had.
+    let ready = object.condition(condition::READY).map_or_else(
+        || if kind.has_status { "Unknown".to_owned() } else { "True".to_owned() },
+        |ready| ready.status.clone(),
+    );
+    let suspended = if object.is_suspended(kind) { "True" } else { "False" };
+    let common = [
+        object.metadata.uid.clone(),
+        kind.kind.to_owned(),
+        row.name,
+        row.namespace,
+        ready,
+        row.reason,
+        suspended.into(),
+    ];
+    let more = more.iter().map(|label| match *label {
+        "revision" => text(object.revision().as_deref()),
+        "url" => text(object.spec.url.as_deref()),
+        "ref" => text(object.checkout()),
+        "source_name" => text(object.source_name()),
+        "path" => text(object.spec.path.as_deref()),
+        "resources" => object.status.inventory.as_ref().map_or(0, |inventory| inventory.entries.len()).to_string(),
+        _ => String::new(),
+    });
+    common.into_iter().chain(more).map(String::into_boxed_str).collect()
+}
+
+fn key(object: &FluxObject) -> Box<str> {
+    format!("{}/{}", object.metadata.namespace, object.metadata.name).into()
+}
+
+impl Fleet {
+    fn kinds(&self) -> MutexGuard<'_, BTreeMap<&'static str, Objects>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.has_changed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything changed since this was asked last.
+    pub(super) fn take_change(&self) -> bool {
+        self.has_changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Who does not lead knows nothing.
+    pub(super) fn clear(&self) {
+        self.kinds().clear();
+        self.changed();
+    }
+
+    fn begin_list(&self, kind: &'static FluxKind) {
+        let mut kinds = self.kinds();
+        let objects = kinds.entry(kind.kind).or_default();
+        objects.list = objects.list.wrapping_add(1);
+    }
+
+    pub(super) fn set(&self, kind: &'static FluxKind, object: &FluxObject) {
+        let mut kinds = self.kinds();
+        let objects = kinds.entry(kind.kind).or_default();
+        objects.kept.insert(key(object), Kept::of(kind, object, objects.list));
+        self.changed();
+    }
+
+    fn remove(&self, kind: &'static FluxKind, object: &FluxObject) {
+        if let Some(objects) = self.kinds().get_mut(kind.kind) {
+            objects.kept.remove(&key(object));
+        }
+        self.changed();
+    }
+
+    fn end_list(&self, kind: &'static FluxKind, api_version: String) {
+        if let Some(objects) = self.kinds().get_mut(kind.kind) {
+            let list = objects.list;
+            objects.kept.retain(|_, kept| kept.list == list);
+            objects.api_version = api_version;
+        }
+        self.changed();
+    }
+
+    /// The kind is not installed, or not any more.
+    fn forget(&self, kind: &'static FluxKind) {
+        if self.kinds().remove(kind.kind).is_some_and(|objects| !objects.api_version.is_empty()) {
+            self.changed();
+        }
+    }
+
+    /// The counts of every kind that is installed.
+    pub(super) fn stats(&self) -> Vec<StatsRow> {
+        let kinds = self.kinds();
+        let rows = FLUX_KINDS.iter().filter_map(|kind| {
+            let objects = kinds.get(kind.kind).filter(|objects| !objects.api_version.is_empty())?;
+            let mut row = StatsRow { api_version: objects.api_version.clone(), ..report::empty_stats(kind) };
+            for kept in objects.kept.values() {
+                row.storage_bytes += kept.storage_bytes;
+                row.failing += usize::from(kept.is_failing);
+                row.suspended += usize::from(kept.is_suspended);
+                row.running += usize::from(!kept.is_suspended);
+            }
+            Some(row)
+        });
+        rows.collect()
+    }
+}
+
+/// The metrics of a fleet.
+#[derive(Debug)]
+pub(super) struct FleetMetrics(pub Arc<Fleet>);
+
+impl Collector for FleetMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let kinds = self.0.kinds();
+        for metric in &METRICS {
+            let (name, help, more) = metric;
+            let shown = kinds.iter().filter(|(kind, _)| metric_of(kind) == Some(metric));
+            let mut shown = shown.flat_map(|(_, objects)| objects.kept.values()).peekable();
+            if shown.peek().is_none() {
+                continue;
+            }
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for kept in shown {
+                let names = LABELS.iter().chain(*more).copied();
+                let labels: Vec<(&str, &str)> = names.zip(kept.labels.iter().map(|label| &**label)).collect();
+                ConstGauge::new(1i64).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the fleet up to date.
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>) {
+    let (tell, definitions) = broadcast::channel(DEFINITIONS);
+    let mut tasks = JoinSet::new();
+    for kind in FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport") {
+        tasks.spawn(follow(cluster.clone(), shared.clone(), kind, definitions.resubscribe()));
+    }
+    tasks.spawn(async move {
+        let options = ListOptions { metadata_only: true, ..ListOptions::labelled(PART_OF_FLUX) };
+        let mut following = Follower::new(&cluster, CRD, None, options, None).patient();
+        let mut is_first = true;
+        loop {
+            let changed = match following.next().await {
+                // Every kind was just asked for.
+                Ok(Change::All(_)) if std::mem::take(&mut is_first) => vec![],
+                Ok(Change::All(definitions)) => definitions,
+                Ok(Change::Set(definition)) => vec![definition],
+                Ok(Change::Gone(_)) => vec![],
+                Err(error) => {
+                    tracing::warn!("cannot follow the definitions of Flux: {}", error.sentence());
+                    vec![]
+                }
+            };
+            for definition in changed {
+                // Kinds that are installed do not listen.
+                let _unheard = tell.send(fields::name(&definition).to_owned());
+            }
+        }
+    });
+    // None of them ends but by a panic, which begins all of them again.
+    if let Some(Err(ended)) = tasks.join_next().await
+        && let Ok(panic) = ended.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Follows the objects of one kind.
+async fn follow(
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    kind: &'static FluxKind,
+    mut definitions: broadcast::Receiver<String>,
+) {
+    let fleet = &shared.telemetry.fleet;
+    let fresh = || Backoff::new(PAUSES[0], PAUSES[1]);
+    let mut pauses = fresh();
+    let mut tries = 0;
+    loop {
+        definitions = definitions.resubscribe();
+        let begun = Instant::now();
+        match list(&cluster, fleet, kind).await {
+            Ok(Listed::All(end)) => {
+                fleet.end_list(kind, end.resource.api_version());
+                follow_from(&cluster, fleet, kind, end).await;
+                if begun.elapsed() >= LONG_LIFE {
+                    pauses = fresh();
+                }
+            }
+            // A definition that was just accepted is served a moment later.
+            Ok(Listed::NotInstalled) if tries > 0 => tries -= 1,
+            Ok(Listed::NotInstalled) => {
+                fleet.forget(kind);
+                if tokio::time::timeout(LOOK_FOR_KIND, defined(kind, &mut definitions)).await.is_ok() {
+                    (pauses, tries) = (fresh(), TRIES);
+                }
+            }
+            Ok(Listed::Denied(error)) => tracing::warn!("the report is incomplete: {}", error.sentence()),
+            Err(error) => tracing::warn!("the report is incomplete for now: {}", error.sentence()),
+        }
+        pauses.wait().await;
+    }
+}
+
+/// Completes when the definition of a kind is new or has changed, or when too much was told to know.
+async fn defined(kind: &'static FluxKind, definitions: &mut broadcast::Receiver<String>) {
+    let name = format!("{}.{}", kind.plural, kind.group);
+    while definitions.recv().await.is_ok_and(|changed| changed != name) {}
+}
+
+async fn list(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind) -> Result<Listed, ClusterError> {
+    fleet.begin_list(kind);
+    let mut listed = pages::read::<FluxObject, ClusterError>(cluster, &[kind], &Scope::default(), |kind, objects| {
+        objects.iter().for_each(|object| fleet.set(kind, object));
+        Ok(())
+    })
+    .await?;
+    Ok(listed.pop().map_or(Listed::NotInstalled, |(_, listed)| listed))
+}
+
+/// Ends when the kind has to be listed again.
+async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, end: ListEnd) {
+    let Some(version) = end.resource_version else { return };
+    let options = ListOptions::default();
+    let mut following = Follower::new(cluster, end.resource, None, options, Some(version)).patient();
+    while let Some(change) = following.next_watched().await {
+        match change {
+            Change::Set(object) => fleet.set(kind, &FluxObject::of(&object)),
+            Change::Gone(object) => fleet.remove(kind, &FluxObject::of(&object)),
+            Change::All(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+    use prometheus_client::registry::Registry;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::kinds;
+
+    fn set(fleet: &Fleet, word: &str, object: &Value) {
+        fleet.set(kinds::find(word).unwrap(), &FluxObject::of(object));
+    }
+
+    fn metrics(fleet: Fleet) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(FleetMetrics(Arc::new(fleet))));
+        let mut text = String::new();
+        text::encode(&mut text, &registry).unwrap();
+        text
+    }
+
+    fn line<'a>(metrics: &'a str, start: &str) -> &'a str {
+        metrics.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {metrics}"))
+    }
+
+    #[test]
+    fn resources_have_the_labels_of_their_kind() {
+        let fleet = Fleet::default();
+        let git = json!({"metadata": {"name": "g", "namespace": "apps"}, "spec": {"url": "https://example.com/b", "ref": {"branch": "main"}},
+            "status": {"artifact": {"revision": "main@sha1:abc"},
+                "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": ""}]}});
+        set(&fleet, "gitrepo", &git);
+        set(&fleet, "provider", &json!({"metadata": {"name": "p", "namespace": "apps"}}));
+        let chart = json!({"spec": {"sourceRef": {"kind": "HelmRepository", "name": "r"}}});
+        set(&fleet, "hr", &json!({"metadata": {"name": "h", "namespace": "apps"}, "spec": {"chart": chart}}));
+        let entries = json!({"inventory": {"entries": [{"id": "a", "v": "v1"}, {"id": "b", "v": "v1"}]}});
+        set(&fleet, "rset", &json!({"metadata": {"name": "s", "namespace": "apps"}, "status": entries}));
+        set(&fleet, "rsip", &json!({"metadata": {"name": "i", "namespace": "apps"}, "spec": {"url": "https://u"}}));
+        set(&fleet, "instance", &json!({"metadata": {"name": "flux", "namespace": "flux-system"}}));
+        let metrics = metrics(fleet);
+        assert_eq!(
+            line(&metrics, "flux_resource_info{uid=\"\",kind=\"GitRepository\""),
+            "flux_resource_info{uid=\"\",kind=\"GitRepository\",name=\"g\",exported_namespace=\"apps\",ready=\"False\",\
+             reason=\"GitOperationFailed\",suspended=\"False\",revision=\"main@sha1:abc\",url=\"https://example.com/b\",ref=\"main\",\
+             source_name=\"\",path=\"\"} 1"
+        );
+        assert!(line(&metrics, "flux_resource_info{uid=\"\",kind=\"Provider\"").contains("ready=\"True\""));
+        let release = line(&metrics, "flux_resource_info{uid=\"\",kind=\"HelmRelease\"");
+        assert!(release.contains("ready=\"Unknown\"") && release.contains("source_name=\"r\""), "{release}");
+        assert!(line(&metrics, "flux_resourceset_info{").contains("resources=\"2\""), "{metrics}");
+        assert!(line(&metrics, "flux_resourcesetinputprovider_info{").contains("url=\"https://u\""));
+        assert!(!metrics.contains("kind=\"FluxInstance\""), "it has a metric of its own");
+    }
+
+    #[test]
+    fn what_the_last_list_did_not_have_is_gone_and_a_kind_counts_once_its_list_is_complete() {
+        let fleet = Fleet::default();
+        let (git, object) = (
+            kinds::find("gitrepo").unwrap(),
+            |name: &str, more: Value| json!({"metadata": {"name": name, "namespace": "a"}, "spec": more, "status": {"artifact": {"size": 2048}}}),
+        );
+        fleet.begin_list(git);
+        for name in ["one", "two", "three"] {
+            set(&fleet, "gitrepo", &object(name, json!({"suspend": name == "two"})));
+        }
+        assert_eq!(fleet.stats(), [], "not all of it has come");
+        fleet.end_list(git, "source.toolkit.fluxcd.io/v1beta2".to_owned());
+        let [row] = <[StatsRow; 1]>::try_from(fleet.stats()).unwrap();
+        assert_eq!((row.running, row.suspended, row.storage_bytes), (2, 1, 6144));
+        assert_eq!(row.api_version, "source.toolkit.fluxcd.io/v1beta2");
+        assert!(fleet.take_change() && !fleet.take_change());
+
+        fleet.begin_list(git);
+        set(&fleet, "gitrepo", &object("one", json!({})));
+        fleet.end_list(git, "source.toolkit.fluxcd.io/v1".to_owned());
+        assert_eq!(fleet.stats()[0].running, 1);
+        fleet.remove(git, &FluxObject::of(&object("one", json!({}))));
+        assert_eq!(fleet.stats()[0].running, 0);
+        assert!(fleet.take_change());
+        fleet.forget(git);
+        assert!(fleet.stats().is_empty() && fleet.take_change());
+        fleet.forget(git);
+        assert!(!fleet.take_change(), "it was not there before");
+    }
+}
