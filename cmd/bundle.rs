@@ -60,6 +60,9 @@ const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let now = Timestamp::now();
+    if shell.rehearses() {
+        return make(args, shell, now).map(|_| Exit::Done);
+    }
     let path =
         args.archive.clone().unwrap_or_else(|| format!("flux-bundle-{}.tar.gz", now.strftime("%Y%m%d-%H%M%S")).into());
     if path == Path::new("-") && std::io::stdout().is_terminal() {

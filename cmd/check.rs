@@ -36,7 +36,7 @@ pub struct Args {
     pub short: bool,
     /// Only the Flux API versions of manifests in a folder or file, as migrate
     /// would change them
-    #[arg(short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
     pub filename: Option<String>,
     #[command(flatten)]
     pub from: FromArgs,

@@ -88,6 +88,7 @@ pub enum Command {
     Distribution(crate::distribution::Command),
     #[command(subcommand)]
     Artifact(crate::artifact::Command),
+    Rbac(crate::rbac::Args),
     Controller(Box<crate::controller::Args>),
     Completion(crate::completion::Args),
     #[command(subcommand, hide = true)]

@@ -14,6 +14,7 @@ pub mod manifest_files;
 pub mod operator;
 pub mod read_source;
 pub mod registries;
+pub mod rehearsal;
 mod request;
 pub mod run_in_process;
 pub mod saved_plan;

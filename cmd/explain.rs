@@ -1,7 +1,10 @@
 //! `explain`: what a field is for and what it may hold, without a cluster.
 
+use std::ffi::OsStr;
+
 use clap::ValueEnum;
-use flux_operator::api::kinds::{self, FluxKind};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::k8s::crd_fields::{self, ExplainError, FieldView};
@@ -31,7 +34,7 @@ const WIDTH: usize = 80;
     flux-operator explain helmrelease.spec --api-version v2 -o json")]
 pub struct Args {
     /// Kind, and the path of a field in it; any case, plural or short name
-    #[arg(value_name = "KIND[.FIELD...]")]
+    #[arg(value_name = "KIND[.FIELD...]", add = ArgValueCompleter::new(paths))]
     pub field: String,
     /// Version of the kind [default: the stored one]
     #[arg(long, value_name = "VERSION")]
@@ -49,6 +52,25 @@ pub enum Format {
     Text,
     Json,
     Yaml,
+}
+
+/// Kinds, and below a kind the fields of the path that is begun.
+fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
+    let text = current.to_string_lossy();
+    let words: Vec<String> = match text.rsplit_once('.') {
+        None => {
+            ["instance".to_owned()].into_iter().chain(FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase())).collect()
+        }
+        Some((parent, _)) => {
+            let view = split(parent).ok().and_then(|(kind, path)| {
+                let definition = definition(kind).ok()?;
+                crd_fields::explain(&definition, None, &path).ok()
+            });
+            let fields = view.map(|view| view.field.fields).unwrap_or_default();
+            fields.into_iter().map(|field| format!("{parent}.{}", field.name)).collect()
+        }
+    };
+    words.into_iter().filter(|word| word.starts_with(text.as_ref())).map(CompletionCandidate::new).collect()
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

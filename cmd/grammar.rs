@@ -19,23 +19,36 @@ enum Nouns {
     Object,
 }
 
+impl Nouns {
+    fn is(nouns: &Nouns, word: &str) -> bool {
+        matches!(nouns, Nouns::Any(noun) if *noun == word)
+    }
+}
+
 /// The verbs that take objects.
-const VERBS: [(&str, Nouns); 14] = [
+const VERBS: [(&str, Nouns); 18] = [
     ("get", Nouns::Any("resources")),
     ("reconcile", Nouns::Any("resource")),
     ("suspend", Nouns::Any("resource")),
     ("resume", Nouns::Any("resource")),
     ("wait", Nouns::Any("resource")),
     ("export", Nouns::Any("resource")),
-    ("tree", Nouns::Own),
-    ("why", Nouns::Own),
+    ("tree", Nouns::Any("resource")),
+    ("why", Nouns::Object),
     ("apply", Nouns::Own),
     ("plan", Nouns::Own),
     ("diff", Nouns::Own),
     ("delete", Nouns::Any("resource")),
     ("events", Nouns::Object),
     ("trace", Nouns::Object),
+    ("explain", Nouns::Object),
+    ("logs", Nouns::Object),
+    ("debug", Nouns::Object),
+    ("impact", Nouns::Object),
 ];
+/// The verbs that mean every object of a kind that stands alone; a verb that changes something wants `--all` for that.
+const TAKES_ALL: [&str; 2] = ["wait", "export"];
+const ALL: [&str; 3] = ["--all", "-l", "--selector"];
 
 /// The two words that flux has for a kind, and the kind.
 const WORDS_OF_FLUX: [(&str, &str, &str); 14] = [
@@ -99,8 +112,19 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
         Some(_) => object_words(&words, nouns, verb)?,
     };
     // The words of the objects follow the verb, the flags follow them.
+    let is_kind_alone =
+        matches!(replaced.as_slice(), [noun, kind] if Nouns::is(nouns, noun) && kinds::find(kind).is_some());
     let mut ordered: Vec<OsString> = arguments.get(..=first)?.to_vec();
     ordered.extend(replaced.into_iter().map(OsString::from));
+    let says_which = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        ALL.iter().any(|flag| {
+            text == *flag || text.starts_with(&format!("{flag}=")) || (flag.len() == 2 && text.starts_with(flag))
+        })
+    };
+    if is_kind_alone && TAKES_ALL.contains(&word) && !arguments.iter().any(says_which) {
+        ordered.push("--all".into());
+    }
     let rest = arguments.iter().enumerate().skip(first + 1).filter(|(index, _)| !positions.contains(index));
     ordered.extend(rest.map(|(_, argument)| argument.clone()));
     Some(ordered)
@@ -187,6 +211,11 @@ fn is_called(command: &Command, word: &str) -> bool {
     command.get_name() == word || command.get_all_aliases().any(|alias| alias == word)
 }
 
+/// The position of the command's first word: the program's own name and flags come before it.
+pub fn first_word(arguments: &[OsString], tree: &Command) -> Option<usize> {
+    positional(arguments, 1, &[tree])
+}
+
 /// The position of the next word, from `at` on, that is neither a flag nor its value.
 fn positional(arguments: &[OsString], mut at: usize, known: &[&Command]) -> Option<usize> {
     loop {
@@ -265,7 +294,26 @@ mod tests {
         ("tree HelmRelease web", "tree helmrelease web"),
         ("tree fluxinstance", "tree instance"),
         ("why fluxinstance/flux", "why instance flux"),
-        ("why ks/app", "why ks/app"),
+        ("why ks/app", "why Kustomization/app"),
+        ("why ks", "why Kustomization"),
+        ("why source git app", "why GitRepository/app"),
+        ("tree gitrepo app", "tree resource GitRepository/app"),
+        ("tree gitrepositories.source.toolkit.fluxcd.io/app", "tree resource GitRepository/app"),
+        ("tree source git", "tree resource GitRepository"),
+        ("export ks", "export resource Kustomization --all"),
+        ("export ks -A", "export resource Kustomization --all -A"),
+        ("export sources git --all", "export resource GitRepository --all"),
+        ("wait hr -l team=a", "wait resource HelmRelease -l team=a"),
+        ("wait hr", "wait resource HelmRelease --all"),
+        ("suspend ks", "suspend resource Kustomization"),
+        ("explain source git", "explain GitRepository"),
+        ("explain ks.spec.path", "explain ks.spec.path"),
+        ("explain instance.spec", "explain instance.spec"),
+        ("logs image policy app", "logs ImagePolicy/app"),
+        ("debug hr app --values", "debug HelmRelease/app --values"),
+        ("impact ks/app", "impact Kustomization/app"),
+        ("reconcile all ks", "reconcile all ks"),
+        ("delete -f flux.yaml", "delete instance -f flux.yaml"),
         ("why -A", "why -A"),
         ("delete fluxinstance/flux --yes", "delete instance flux --yes"),
         ("delete ks app --yes", "delete resource Kustomization/app --yes"),

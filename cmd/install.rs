@@ -70,7 +70,7 @@ pub struct Args {
 
     /// File or https:// address with a FluxInstance to apply; - reads standard
     /// input
-    #[arg(short, long, value_name = "FILE|URL", alias = "file", conflicts_with = "instance", help_heading = INSTANCE)]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE|URL", alias = "file", conflicts_with = "instance", help_heading = INSTANCE)]
     pub filename: Option<String>,
     /// Apply an instance that the flags below describe; any of them does so
     #[arg(long, help_heading = INSTANCE)]

@@ -30,6 +30,7 @@ mod kubectl_plugin;
 mod logs;
 mod migrate;
 mod plan;
+mod rbac;
 mod reconcile;
 mod render;
 mod resume;
@@ -62,11 +63,11 @@ fn main() -> ExitCode {
         let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    let structured = shell::wants_structured_errors(&arguments);
     let (config, refused) = match Config::read() {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
+    let structured = shell::wants_structured_errors(&arguments, config.usual_output().as_deref());
     let tree = config.with_defaults(command_tree());
     let arguments = grammar::in_order(&arguments, &tree);
     let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
@@ -130,6 +131,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Explain(args) => explain::run(&args, shell),
         Command::Distribution(command) => distribution::run(&command, shell),
         Command::Artifact(command) => artifact::run(&command, shell),
+        Command::Rbac(args) => rbac::run(&args, shell),
         Command::Controller(args) => controller::run(&args, shell),
         Command::Completion(args) => completion::run(&args, shell),
         Command::Generate(command) => generate::run(&command, shell),

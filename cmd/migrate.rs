@@ -32,7 +32,7 @@ pub enum Command {
 )]
 pub struct Args {
     /// Folder or file to rewrite; - reads standard input and prints the text
-    #[arg(short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
     pub filename: Option<String>,
     /// Flux version whose API versions are wanted [default: the newest]
     #[arg(long, value_name = "VERSION")]

@@ -2,6 +2,7 @@
 //!
 //! stdout carries data, stderr carries talk. Nothing here knows Kubernetes.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +28,7 @@ pub use config::Config;
 pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use harmless::harmless;
-use harmless::harmless_in_colour;
+use harmless::{harmless_in_colour, in_ascii};
 pub use interrupt::{Interruption, interrupted};
 
 /// A person who hears nothing for longer wonders.
@@ -43,6 +44,8 @@ pub struct Shell {
     color: bool,
     stdout_terminal: bool,
     stderr_terminal: bool,
+    /// Terminals show nothing else.
+    ascii_only: bool,
     interruption: Interruption,
     /// What is waited for when nothing has been said for a while.
     awaited: Mutex<String>,
@@ -61,6 +64,7 @@ impl Shell {
             color: global.color.enabled(stderr_terminal),
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
+            ascii_only: environment::is_ascii_only(),
             interruption: Interruption::default(),
             awaited: Mutex::new("the cluster".to_owned()),
             said: AtomicUsize::new(0),
@@ -78,6 +82,16 @@ impl Shell {
 
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Whether who reads stderr expects JSON.
+    pub fn has_structured_errors(&self) -> bool {
+        self.structured_errors
+    }
+
+    /// Whether nothing is to change: neither a file nor the cluster, which answers as if it had.
+    pub fn rehearses(&self) -> bool {
+        self.global.rehearsal.is_some()
     }
 
     pub fn stdout_is_terminal(&self) -> bool {
@@ -99,7 +113,7 @@ impl Shell {
     /// On a terminal nothing in it can steer the terminal; a pipe gets every byte.
     pub fn print(&self, text: &str) -> Result<(), CliError> {
         if self.stdout_terminal {
-            self.print_bytes(harmless(text).as_bytes())
+            self.print_bytes(self.shown(harmless(text)).as_bytes())
         } else {
             self.print_bytes(text.as_bytes())
         }
@@ -108,7 +122,7 @@ impl Shell {
     /// Like [`Shell::print`], for text that was coloured here.
     pub fn print_in_colour(&self, text: &str) -> Result<(), CliError> {
         if self.stdout_terminal {
-            self.print_bytes(harmless_in_colour(text).as_bytes())
+            self.print_bytes(self.shown(harmless_in_colour(text)).as_bytes())
         } else {
             self.print_bytes(text.as_bytes())
         }
@@ -116,7 +130,12 @@ impl Shell {
 
     /// Draws coloured text over what was on the screen: from its top, each line cleared to its end, then the rest.
     pub fn redraw(&self, text: &str) -> Result<(), CliError> {
-        self.print_bytes(over_the_screen(&harmless_in_colour(text)).as_bytes())
+        self.print_bytes(over_the_screen(&self.shown(harmless_in_colour(text))).as_bytes())
+    }
+
+    /// The text as a terminal can show it.
+    fn shown<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        if self.ascii_only { in_ascii(&text).into() } else { text }
     }
 
     /// Like [`Shell::print`], for bytes.
@@ -162,6 +181,7 @@ impl Shell {
     // A closed stderr must not turn a finished command into a failure.
     fn line(&self, line: &str) {
         self.speaks();
+        let line = if self.stderr_terminal { self.shown(line.into()) } else { line.into() };
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
@@ -241,18 +261,49 @@ fn over_the_screen(text: &str) -> String {
     format!("\u{1b}[H{}\u{1b}[J", text.replace('\n', "\u{1b}[K\n"))
 }
 
-/// Whether errors are wanted as JSON: read from the raw arguments, so that usage errors honour it as well.
-pub fn wants_structured_errors(arguments: &[OsString]) -> bool {
+/// Whether errors are wanted as JSON: read from the raw arguments, so that usage errors honour it as well; without a flag
+/// `default` is the output that is asked for.
+pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) -> bool {
     let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).take_while(|a| a != "--").collect();
-    words.iter().enumerate().any(|(i, word)| {
-        matches!(word.as_ref(), "-ojson" | "-o=json" | "--output=json")
-            || (matches!(word.as_ref(), "-o" | "--output") && words.get(i + 1).is_some_and(|w| w == "json"))
-    })
+    let follows = |flags: &[&str]| {
+        words.iter().enumerate().find_map(|(i, word)| {
+            flags.iter().find_map(|flag| {
+                let attached = word.strip_prefix(flag).filter(|_| !flag.starts_with("--") || word.contains('='));
+                let attached = attached.map(|value| value.trim_start_matches('=')).filter(|value| !value.is_empty());
+                let next = || words.get(i + 1).filter(|_| word == flag).map(|next| next.as_ref());
+                attached.or_else(next).map(str::to_owned)
+            })
+        })
+    };
+    follows(&["-o", "--output"]).as_deref().or(default) == Some("json")
+        || follows(&["--progress"]).as_deref() == Some("json")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_asked_for_by_a_flag_or_else_by_the_default() {
+        let wants = |line: &str, default| {
+            wants_structured_errors(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), default)
+        };
+        for line in [
+            "get -o json",
+            "get -ojson",
+            "get -o=json",
+            "get --output=json",
+            "get --output json",
+            "apply --progress=json",
+        ] {
+            assert!(wants(line, None), "{line}");
+        }
+        for line in ["get", "get -o yaml", "get -- -o json", "get -o"] {
+            assert!(!wants(line, None), "{line}");
+        }
+        assert!(wants("get ks", Some("json")));
+        assert!(!wants("get ks -o table", Some("json")));
+    }
 
     #[test]
     fn redrawing_clears_what_the_last_picture_left() {

@@ -64,7 +64,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 shell.print(&text)?;
             }
             shown = text;
-            changes.next().await;
+            changes.next(shell).await?;
         }
     })
 }

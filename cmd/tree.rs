@@ -1,11 +1,15 @@
 //! `tree`: what an object consists of.
 
 use clap::Subcommand;
-use flux_operator::api::kinds;
+use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
+use serde_json::{Value, json};
 
-use crate::common::read_source::{FromArgs, Source, instance_type, within};
+use crate::common::args::kind;
+use crate::common::list::place;
+use crate::common::read_source::{FromArgs, Source, instance_type, kind_and_name, within};
 use crate::common::watch::Changes;
 use crate::render::table::terminal_width;
 use crate::render::tree::drawn;
@@ -23,6 +27,7 @@ pub enum Command {
     Helmrelease(NamedArgs),
     #[command(visible_alias = "rset")]
     Resourceset(NamedArgs),
+    Resource(ResourceArgs),
 }
 
 /// Show an instance: stages, objects, pods, and what the sync brought
@@ -48,9 +53,24 @@ pub struct InstanceArgs {
     # A HelmRelease, as JSON\n  \
     flux-operator -n apps tree helmrelease podinfo -o json")]
 pub struct NamedArgs {
-    /// Name of the object
+    /// Name of the object; without it every one of the namespace is shown
     #[arg(add = crate::common::complete::of_verb())]
-    pub name: String,
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub tree: TreeArgs,
+}
+
+/// Show an object of any Flux kind, or every one of a kind
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # A source\n  \
+    flux-operator -n apps tree resource gitrepo/podinfo\n\n  \
+    # Every ResourceSet of a namespace\n  \
+    flux-operator -n apps tree resource rset")]
+pub struct ResourceArgs {
+    /// KIND/NAME, KIND NAME, or KIND for all of them
+    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
+    pub resource: Vec<String>,
     #[command(flatten)]
     pub tree: TreeArgs,
 }
@@ -70,18 +90,24 @@ pub struct TreeArgs {
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    let kind = |word: &str| kinds::find(word).map(|k| k.resource_type());
+    let of = |word: &str| kind(word).map(FluxKind::resource_type);
     let (resource, name, args) = match command {
-        Command::Instance(args) => (Some(instance_type()), &args.name, &args.tree),
-        Command::Kustomization(args) => (kind("Kustomization"), &args.name, &args.tree),
-        Command::Helmrelease(args) => (kind("HelmRelease"), &args.name, &args.tree),
-        Command::Resourceset(args) => (kind("ResourceSet"), &args.name, &args.tree),
+        Command::Instance(args) => (instance_type(), Some(args.name.as_str()), &args.tree),
+        Command::Kustomization(args) => (of("Kustomization")?, args.name.as_deref(), &args.tree),
+        Command::Helmrelease(args) => (of("HelmRelease")?, args.name.as_deref(), &args.tree),
+        Command::Resourceset(args) => (of("ResourceSet")?, args.name.as_deref(), &args.tree),
+        Command::Resource(args) => match args.resource.as_slice() {
+            [word] if !word.contains('/') => (of(word)?, None, &args.tree),
+            words => {
+                let (word, name) = kind_and_name(words)?;
+                (of(word)?, Some(name), &args.tree)
+            }
+        },
     };
-    let Some(resource) = resource else { return Err(CliError::failed("the table of kinds lacks this one")) };
     shell.run(show(shell, &resource, name, args))
 }
 
-async fn show(shell: &Shell, resource: &ResourceType, name: &str, args: &TreeArgs) -> Result<Exit, CliError> {
+async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: &TreeArgs) -> Result<Exit, CliError> {
     let source = Source::open(shell, &args.from).await?;
     let of_instance = *resource == instance_type();
     let namespace = if of_instance { Some(source.instance_namespace()) } else { source.namespace("default") };
@@ -95,19 +121,37 @@ async fn show(shell: &Shell, resource: &ResourceType, name: &str, args: &TreeArg
     };
     loop {
         let made = within(shell, async {
-            let owner = source.object(shell, resource, namespace.as_deref(), name).await?;
-            let view = source.view(shell, |snapshot| match of_instance {
-                true => tree::instance(snapshot, &owner, options),
-                false => tree::reconciler(snapshot, &owner, options),
+            let owners = match name {
+                Some(name) => vec![source.object(shell, resource, namespace.as_deref(), name).await?],
+                None => {
+                    let list = |snapshot: &Snapshot| {
+                        snapshot.list(resource, namespace.as_deref()).into_iter().cloned().collect()
+                    };
+                    source.view(shell, list).await?.or_refusal(Vec::is_empty)?
+                }
+            };
+            let view = source.view(shell, |snapshot| {
+                let tree = |owner: &Value| match of_instance {
+                    true => tree::instance(snapshot, owner, options),
+                    false => tree::reconciler(snapshot, owner, options),
+                };
+                owners.iter().map(tree).collect::<Vec<TreeNode>>()
             });
             Ok::<_, CliError>(view.await?.value)
         })
         .await??;
+        if made.is_empty() {
+            shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+        }
         let width = shell.stdout_is_terminal().then(terminal_width);
-        let text = match structured(&made, &args.view.output)? {
+        let whole = match made.as_slice() {
+            [one] if name.is_some() => structured(one, &args.view.output)?,
+            all => structured(&json!({"items": all}), &args.view.output)?,
+        };
+        let text = match whole {
             Some(text) => text,
-            None if matches!(args.view.output, Format::Name) => names(&made),
-            None => drawn(&made, width, shell.stdout_color()),
+            None if matches!(args.view.output, Format::Name) => made.iter().map(names).collect(),
+            None => made.iter().map(|tree| drawn(tree, width, shell.stdout_color())).collect(),
         };
         if args.watch && shell.stdout_is_terminal() {
             shell.redraw(&text)?;
@@ -115,7 +159,7 @@ async fn show(shell: &Shell, resource: &ResourceType, name: &str, args: &TreeArg
             shell.print_in_colour(&text)?;
         }
         match &mut changes {
-            Some(changes) => changes.next().await,
+            Some(changes) => changes.next(shell).await?,
             None => return Ok(Exit::Done),
         }
     }

@@ -1,6 +1,7 @@
 //! `why`: what is not well and what explains it; of one object, or of all.
 
 use clap::Subcommand;
+use flux_operator::api::kinds;
 
 use crate::common::read_source::FromArgs;
 use crate::shell::output::ViewArgs;
@@ -39,7 +40,7 @@ mod screen;
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// KIND/NAME, or KIND NAME; everything that is not well without
+    /// KIND/NAME, KIND NAME, or a KIND for all of it; everything without
     #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     /// All namespaces, whatever -n says
@@ -59,7 +60,10 @@ pub enum Command {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     match &args.command {
         Some(Command::Instance(args)) => instance::run(args, shell),
-        None if args.resource.is_empty() => all::run(args, shell),
-        None => object::run(args, shell),
+        None => match args.resource.as_slice() {
+            [] => all::run(args, None, shell),
+            [word] if !word.contains('/') && kinds::find(word).is_some() => all::run(args, kinds::find(word), shell),
+            _ => object::run(args, shell),
+        },
     }
 }

@@ -6,7 +6,7 @@ module completions {
 
   # Install, configure, inspect and reconcile Flux on Kubernetes
   export extern flux-operator [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -20,6 +20,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -35,7 +36,7 @@ module completions {
 
   # Show lists: instances, components, history, inventory, Flux resources
   export extern "flux-operator get" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -49,6 +50,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -78,7 +80,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -92,6 +94,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -131,7 +134,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -145,6 +148,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -173,7 +177,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -187,6 +191,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -224,7 +229,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -238,6 +243,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -269,7 +275,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -283,6 +289,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -313,7 +320,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -327,6 +334,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -374,7 +382,7 @@ module completions {
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -388,6 +396,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -406,7 +415,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -420,6 +429,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -439,7 +449,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -453,13 +463,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
   ]
 
   def "nu-complete flux-operator tree helmrelease color" [] {
@@ -472,7 +483,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -486,13 +497,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
   ]
 
   def "nu-complete flux-operator tree resourceset color" [] {
@@ -505,7 +517,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -519,13 +531,48 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
+  ]
+
+  def "nu-complete flux-operator tree resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator tree resource" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -548,6 +595,10 @@ module completions {
   export extern "flux-operator tree help resourceset" [
   ]
 
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator tree help resource" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator tree help help" [
   ]
@@ -560,7 +611,7 @@ module completions {
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -574,6 +625,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -610,7 +662,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show new events
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -624,6 +676,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -646,7 +699,7 @@ module completions {
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -660,6 +713,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -677,7 +731,7 @@ module completions {
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -691,6 +745,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -721,7 +776,7 @@ module completions {
     --follow(-f)              # Go on with what is written, until Ctrl-C
     --output(-o): string@"nu-complete flux-operator logs output" # Lines to read, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -735,6 +790,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -759,7 +815,7 @@ module completions {
     --max-size: string        # Megabytes of text at most, before compression
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -773,6 +829,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -800,7 +857,7 @@ module completions {
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -814,6 +871,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -831,7 +889,7 @@ module completions {
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -845,6 +903,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -862,7 +921,7 @@ module completions {
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -876,13 +935,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, or KIND NAME; everything that is not well without
+    ...resource: string       # KIND/NAME, KIND NAME, or a KIND for all of it; everything without
   ]
 
   def "nu-complete flux-operator why instance color" [] {
@@ -893,7 +953,7 @@ module completions {
   export extern "flux-operator why instance" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -907,6 +967,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -936,7 +997,7 @@ module completions {
   export extern "flux-operator check" [
     --pre                     # Only what an installation needs beforehand
     --short                   # One line with the sums and the problems
-    --filename(-f): string    # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
@@ -948,7 +1009,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -962,6 +1023,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -979,7 +1041,7 @@ module completions {
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -993,6 +1055,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1007,7 +1070,7 @@ module completions {
 
   # Create secrets and manifests from flags
   export extern "flux-operator create" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1021,6 +1084,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1106,7 +1170,7 @@ module completions {
     --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Whose identity to log in with instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --output(-o): string@"nu-complete flux-operator create instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1120,6 +1184,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1134,7 +1199,7 @@ module completions {
 
   # Create the secrets Flux needs
   export extern "flux-operator create secret" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1148,6 +1213,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1179,7 +1245,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1193,6 +1259,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1226,7 +1293,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1239,6 +1306,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1273,7 +1341,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1287,6 +1355,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1319,7 +1388,7 @@ module completions {
     --app-installation-id: string # Number of the installation
     --app-private-key-file: path # Private key of the app, in PEM
     --app-base-url: string    # API of a GitHub Enterprise server
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1333,6 +1402,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1365,7 +1435,7 @@ module completions {
     --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
     --secretkey-file: path    # Read the secret key from a file of one line
     --secretkey-env: string   # Read the secret key from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1379,6 +1449,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1412,7 +1483,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1426,6 +1497,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1456,7 +1528,7 @@ module completions {
     --tls-crt-file: path      # Client certificate, in PEM
     --tls-key-file: path      # Private key of the client certificate, in PEM
     --ca-crt-file: path       # Certificate authority of the server, in PEM
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1470,6 +1542,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1501,7 +1574,7 @@ module completions {
     --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
     --age-key-stdin           # Read age identities from standard input
     --gpg-key-stdin           # Read an armoured GPG private key from standard input
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1515,6 +1588,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1618,7 +1692,7 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1632,6 +1706,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1650,7 +1725,7 @@ module completions {
 
   # Print the objects of a FluxInstance
   export extern "flux-operator build instance" [
-    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
+    --filename(-f): path      # File with one FluxInstance among its documents; - for standard input
     --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
@@ -1665,7 +1740,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1679,6 +1754,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1705,7 +1781,7 @@ module completions {
 
   # Show what an apply would change
   export extern "flux-operator plan" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1719,6 +1795,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1741,7 +1818,7 @@ module completions {
 
   # Show what an apply of a FluxInstance would change
   export extern "flux-operator plan instance" [
-    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --filename(-f): path      # File with the FluxInstance; - reads standard input
     --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
@@ -1757,7 +1834,7 @@ module completions {
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1771,6 +1848,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1798,7 +1876,7 @@ module completions {
 
   # Apply objects and wait for what comes of them
   export extern "flux-operator apply" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1812,6 +1890,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1838,7 +1917,7 @@ module completions {
 
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply instance" [
-    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --filename(-f): path      # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
     --yes(-y)                 # Do not ask
@@ -1859,7 +1938,7 @@ module completions {
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1873,6 +1952,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1899,7 +1979,7 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1913,6 +1993,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1958,7 +2039,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1972,6 +2053,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2008,7 +2090,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2022,6 +2104,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2051,9 +2134,9 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator reconcile all" [
-    --kind: string            # Kind of the objects: any case, plural or short name
+    --kind: string            # The same as a flag
     --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
@@ -2061,7 +2144,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2075,12 +2158,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    ...kinds: string          # Kinds of the objects: any case, plural or short name; all without
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2095,7 +2180,7 @@ module completions {
   export extern "flux-operator reconcile help resource" [
   ]
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator reconcile help all" [
   ]
 
@@ -2109,7 +2194,7 @@ module completions {
 
   # Go back to what worked before
   export extern "flux-operator rollback" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2123,6 +2208,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2153,7 +2239,7 @@ module completions {
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2167,6 +2253,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2194,7 +2281,7 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2208,6 +2295,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2229,7 +2317,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2243,6 +2331,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2268,7 +2357,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2282,6 +2371,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2313,7 +2403,7 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2327,6 +2417,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2356,7 +2447,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2370,6 +2461,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2403,7 +2495,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2417,6 +2509,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2448,7 +2541,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2462,6 +2555,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2497,7 +2591,7 @@ module completions {
 
   # Wait until an object is ready
   export extern "flux-operator wait" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2511,6 +2605,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2536,7 +2631,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2550,6 +2645,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2579,7 +2675,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2593,6 +2689,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2615,7 +2712,7 @@ module completions {
     --all-namespaces(-A)      # Everywhere instead of in one namespace
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2629,6 +2726,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2665,7 +2763,7 @@ module completions {
 
   # Delete objects
   export extern "flux-operator delete" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2679,6 +2777,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2705,13 +2804,14 @@ module completions {
 
   # Delete a FluxInstance
   export extern "flux-operator delete instance" [
+    --filename(-f): path      # The instance that a file holds, or standard input (-)
     --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2725,6 +2825,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2760,7 +2861,7 @@ module completions {
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2774,6 +2875,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2859,7 +2961,7 @@ module completions {
     --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
     --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
     --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
-    --filename(-f): string    # File or https:// address with a FluxInstance to apply; - reads standard input
+    --filename(-f): path      # File or https:// address with a FluxInstance to apply; - reads standard input
     --instance                # Apply an instance that the flags below describe; any of them does so
     --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
     --distribution-version: string # Flux version, exact or a range
@@ -2892,7 +2994,7 @@ module completions {
     --dry-run                 # Only show what would change
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2906,6 +3008,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2920,7 +3023,7 @@ module completions {
 
   # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2934,6 +3037,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2968,7 +3072,7 @@ module completions {
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2982,6 +3086,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3008,7 +3113,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3022,6 +3127,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3040,7 +3146,7 @@ module completions {
     --dry-run                 # Only show which there are
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3054,6 +3160,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3088,7 +3195,7 @@ module completions {
 
   # Print objects without what the cluster added
   export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3102,6 +3209,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3121,7 +3229,7 @@ module completions {
   # Print a FluxInstance without what the cluster added
   export extern "flux-operator export instance" [
     --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3135,6 +3243,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3158,7 +3267,7 @@ module completions {
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3172,6 +3281,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3193,7 +3303,7 @@ module completions {
   export extern "flux-operator export report" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3207,6 +3317,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3241,12 +3352,12 @@ module completions {
 
   # Rewrite deprecated API versions of Flux in files
   export extern "flux-operator migrate" [
-    --filename(-f): string    # Folder or file to rewrite; - reads standard input and prints the text
-    --path: string            # Folder or file to rewrite; - reads standard input and prints the text
+    --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
+    --path: path              # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
     --dry-run                 # Only say what would be changed
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3260,6 +3371,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3288,7 +3400,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3302,6 +3414,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3335,7 +3448,7 @@ module completions {
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
     --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3349,6 +3462,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3364,7 +3478,7 @@ module completions {
 
   # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3378,6 +3492,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3406,7 +3521,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3420,6 +3535,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3454,7 +3570,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3468,6 +3584,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3492,7 +3609,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3506,6 +3623,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3531,7 +3649,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3545,6 +3663,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3569,7 +3688,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3583,6 +3702,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3629,7 +3749,7 @@ module completions {
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3643,6 +3763,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3679,7 +3800,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3693,6 +3814,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3733,7 +3855,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3747,6 +3869,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3766,7 +3889,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3780,6 +3903,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3839,7 +3963,7 @@ module completions {
 
   # Push, pull and compare OCI artifacts with manifests
   export extern "flux-operator artifact" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3853,6 +3977,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3877,7 +4002,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3891,6 +4016,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3912,7 +4038,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3926,6 +4052,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3947,7 +4074,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3961,6 +4088,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3981,7 +4109,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3995,6 +4123,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4025,7 +4154,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4039,6 +4168,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4074,6 +4204,45 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator artifact help help" [
+  ]
+
+  def "nu-complete flux-operator rbac format" [] {
+    [ "yaml" "json" "name" ]
+  }
+
+  def "nu-complete flux-operator rbac color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the least Role or ClusterRole under which a command line works
+  export extern "flux-operator rbac" [
+    --user: string            # Bind the roles to this user
+    --group: string           # Bind the roles to this group
+    --service-account: string # Bind the roles to this ServiceAccount
+    --name: string            # Name of the roles [default: flux-operator-COMMAND]
+    --output(-o): string@"nu-complete flux-operator rbac format" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator rbac color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...command: string        # The command line, without the program's name
   ]
 
   def "nu-complete flux-operator controller log_encoding" [] {
@@ -4128,7 +4297,7 @@ module completions {
     --web-config-secret-name: string
     --token-cache-max-size: string
     --token-cache-max-duration: string
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4142,6 +4311,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4160,7 +4330,7 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator completion" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4174,6 +4344,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4189,7 +4360,7 @@ module completions {
 
   # Write files that are derived from the code
   export extern "flux-operator generate" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4203,6 +4374,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4217,7 +4389,7 @@ module completions {
 
   # Write one man page per command into a folder
   export extern "flux-operator generate man" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4231,6 +4403,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4246,7 +4419,7 @@ module completions {
 
   # Write the completion scripts into a folder
   export extern "flux-operator generate completions" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4260,6 +4433,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4275,7 +4449,7 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate crds" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4289,6 +4463,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4304,7 +4479,7 @@ module completions {
 
   # Write the operator's manifests and its chart into a folder
   export extern "flux-operator generate deploy" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4318,6 +4493,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4333,7 +4509,7 @@ module completions {
 
   # Write the JSON schemas of the views into a folder
   export extern "flux-operator generate schemas" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4347,6 +4523,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4434,6 +4611,10 @@ module completions {
 
   # Show what one reconciler applied, and what that applied in turn
   export extern "flux-operator help tree resourceset" [
+  ]
+
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator help tree resource" [
   ]
 
   # Show what manages an object and where its content comes from
@@ -4564,7 +4745,7 @@ module completions {
   export extern "flux-operator help reconcile resource" [
   ]
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator help reconcile all" [
   ]
 
@@ -4742,6 +4923,10 @@ module completions {
 
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator help artifact list" [
+  ]
+
+  # Print the least Role or ClusterRole under which a command line works
+  export extern "flux-operator help rbac" [
   ]
 
   # Run as the operator: look after the FluxInstance `flux` of one namespace

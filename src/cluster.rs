@@ -5,6 +5,7 @@
 //!        -> connect -> Cluster { client, endpoint, namespace }
 //!                        every request about objects              objects, list, watch
 //!                        every call: one limit, few retries       retry
+//!                        which rights, without a write            rehearsal
 //!                        every failure: what it means, what next  diagnose -> error
 //! ```
 //! It knows no commands, prints nothing and reads no environment.
@@ -23,6 +24,7 @@ mod list;
 mod logs;
 mod objects;
 mod questions;
+mod rehearsal;
 mod retry;
 mod streamed_body;
 mod transport;
@@ -36,5 +38,6 @@ pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use list::{List, ListOptions};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
+pub use rehearsal::{PermissionObserver, Rehearsal};
 pub use retry::{Backoff, RequestObserver, Retry, RetryObserver, after};
 pub use streamed_body::Pieces;

@@ -12,6 +12,7 @@ pub(crate) mod names;
 mod object_id;
 pub(crate) mod pod_trouble;
 mod quantity;
+pub mod rbac;
 mod resource_type;
 
 pub use object_id::{InvalidInventoryId, ObjectId, split_api_version};

@@ -42,7 +42,7 @@ use super::planned;
     flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// File with the FluxInstance; - reads standard input
-    #[arg(short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
     pub filename: Option<String>,
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///

@@ -34,7 +34,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator build instance -f flux.yaml --revision")]
 pub struct Args {
     /// File with one FluxInstance among its documents; - for standard input
-    #[arg(short, long, value_name = "FILE", alias = "file")]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
     pub filename: String,
     /// What to print: objects, their names, or the images they run
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]

@@ -6,8 +6,17 @@ use std::time::Duration;
 use clap::builder::Resettable;
 use clap::{Command, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, FLUX_KINDS};
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::inspect::components::ComponentRow;
+use flux_operator::inspect::events::EventRow;
+use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
+use flux_operator::inspect::inventory::InventoryRow;
+use flux_operator::inspect::listing::{Column, Row};
+use flux_operator::inspect::report::StatsRow;
+use flux_operator::inspect::resources::{ResourceRow, of_kind};
+use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 
 use crate::common::Session;
@@ -42,6 +51,7 @@ pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
     let kind = kinds::words().find(|word| line.iter().any(|typed| typed == word));
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
+    let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
     let Some(kind) = kind else { return tree };
     // `get ks <TAB>` is completed as `get resources` is.
     tree.mut_subcommands(|verb| {
@@ -53,6 +63,56 @@ pub fn with_names(tree: Command) -> Command {
             None => verb,
         }
     })
+}
+
+/// Flags are offered after a `-`, or where nothing else can follow; of a command with several names the first one is.
+fn commands_first(command: Command, with_flags: bool) -> Command {
+    let aliases: Vec<String> = command.get_visible_aliases().map(str::to_owned).collect();
+    let command = match aliases.is_empty() {
+        true => command,
+        false => command.visible_alias(Resettable::Reset).aliases(aliases),
+    };
+    let command = command.mut_args(|argument| {
+        let argument = match argument.get_long() {
+            Some("sort-by") => argument.add(columns("")),
+            Some("filter") => argument.add(columns("=")),
+            _ => argument,
+        };
+        let is_shown = with_flags || argument.is_positional();
+        if is_shown { argument } else { argument.hide(true) }
+    });
+    // These two are flags that the library adds.
+    let command = command.disable_help_flag(!with_flags).disable_version_flag(!with_flags);
+    command.mut_subcommands(|below| commands_first(below, with_flags))
+}
+
+/// Columns of the list that the line is about, for `--sort-by`; with `=` behind them for `--filter`.
+pub fn columns(suffix: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let line = words_of_line();
+        let has = |word: &str| line.iter().any(|typed| typed.strip_suffix('s').unwrap_or(typed) == word);
+        let columns: Vec<Column> = match () {
+            () if has("component") => ComponentRow::COLUMNS.to_vec(),
+            () if has("history") => HistoryRow::COLUMNS.to_vec(),
+            () if has("inventory") => InventoryRow::COLUMNS.to_vec(),
+            () if has("suspended") => SuspendedRow::COLUMNS.to_vec(),
+            () if has("event") => EventRow::COLUMNS.to_vec(),
+            () if has("stat") => StatsRow::COLUMNS.to_vec(),
+            () => match line.iter().rev().find_map(|word| kinds::find(word)) {
+                Some(kind) if kind.kind == "FluxInstance" => InstanceRow::COLUMNS.to_vec(),
+                Some(kind) => of_kind(kind),
+                None if has("instance") => InstanceRow::COLUMNS.to_vec(),
+                None => ResourceRow::COLUMNS.to_vec(),
+            },
+        };
+        let name = |column: &Column| format!("{}{suffix}", column.name.to_lowercase().replace(' ', "-"));
+        matching(current, columns.iter().map(name).collect())
+    })
+}
+
+/// The controllers of Flux.
+pub fn controllers() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| Component::ALL.iter().map(|one| CompletionCandidate::new(one.as_str())).collect())
 }
 
 /// Names of the kubeconfig's contexts.
@@ -105,8 +165,12 @@ pub fn resources() -> ArgValueCompleter {
                 None => vec![],
             },
             None => {
-                let words = FLUX_KINDS.iter().flat_map(|k| [k.kind.to_lowercase(), k.plural.to_owned()]);
-                let mut candidates: Vec<String> = words.flat_map(|w| [format!("{w}/"), w]).collect();
+                // One spelling of each, unless another one was begun.
+                let mut candidates: Vec<String> = FLUX_KINDS.iter().map(|k| k.kind.to_lowercase()).collect();
+                if !candidates.iter().any(|word| word.starts_with(&text)) {
+                    candidates = kinds::words().map(str::to_lowercase).collect();
+                    candidates.dedup();
+                }
                 if let Some(resource) = kind_before(&words_of_line()) {
                     candidates = names(&resource);
                 }

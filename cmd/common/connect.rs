@@ -9,6 +9,7 @@ use flux_operator::cluster::{
     RetryObserver,
 };
 
+use crate::common::rehearsal;
 use crate::render::hints;
 
 use crate::shell::{CliError, Exit, GlobalArgs, Shell, environment};
@@ -31,11 +32,15 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         proxy: environment::proxy(),
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
-        on_retry: observer(flags.quiet),
+        on_retry: observer(flags.quiet || shell.has_structured_errors()),
         purpose: Some(shell.command().to_owned()),
         plugin_terminal: PluginTerminal { stdin: std::io::stdin().is_terminal(), stderr: shell.stderr_is_terminal() },
     };
-    flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
+    let cluster = flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))?;
+    match &flags.rehearsal {
+        Some(folder) => Ok(cluster.rehearsed(Arc::new(rehearsal::open(folder)?))),
+        None => Ok(cluster),
+    }
 }
 
 /// Says what failed, why, and what to do next, with the exit code of its category.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::manifest_file::read_instance_for;
 use crate::common::{Followed, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
@@ -24,12 +25,17 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system delete instance flux\n\n  \
     # Delete the instance and keep Flux running\n  \
     flux-operator -n flux-system delete instance flux --with-suspend --yes\n\n  \
+    # The one of this file\n  \
+    flux-operator delete -f flux.yaml\n\n  \
     # See whether it would be allowed\n  \
     flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
     #[arg(default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
+    /// The instance that a file holds, or standard input (-)
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE")]
+    pub filename: Option<String>,
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]
     pub with_suspend: bool,
@@ -46,7 +52,12 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
-        let target = session.instance(&args.name);
+        let target = match &args.filename {
+            None => session.instance(&args.name),
+            Some(file) => {
+                Target::of_instance(&read_instance_for(file, session.cluster.namespace.as_deref(), shell)?.instance)
+            }
+        };
         let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
         let suspended = target.is_suspended(&object);
         let keeps_flux = suspended || args.with_suspend;

@@ -33,6 +33,7 @@ use crate::shell::{CliError, Exit, Shell, suggest};
     flux-operator get components source-controller -o wide")]
 pub struct Args {
     /// Names of controllers; all without
+    #[arg(add = crate::common::complete::controllers())]
     pub names: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,

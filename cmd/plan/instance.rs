@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(conflicts_with = "filename", default_value = "flux", add = crate::common::complete::instances())]
     pub name: String,
     /// File with the FluxInstance; - reads standard input
-    #[arg(short, long, value_name = "FILE", alias = "file")]
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
     pub filename: Option<String>,
     /// Format: a screen, all objects with all fields (wide), JSON or YAML
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
@@ -75,7 +75,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.print_in_colour(&shown(args, &saved.plan, shell)?)?;
     let changes = saved.plan.has_changes();
-    if let Some(file) = &args.out {
+    if let Some(file) = args.out.as_ref().filter(|_| !shell.rehearses()) {
         PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }

@@ -1,5 +1,7 @@
 //! `reconcile all`: asks for the reconciliation of every object of a kind.
 
+use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
+use flux_operator::api::well_known::GROUP;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
@@ -9,10 +11,11 @@ use crate::shell::output::ReadyStatus;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
-/// Reconcile every object of a kind now
+/// Reconcile every Flux object now, or those of some kinds
 ///
 /// Sends the requests; with --wait it also waits until each object is ready. The
-/// number of requests that are under way at once is bounded.
+/// number of requests that are under way at once is bounded. Suspended objects are
+/// left alone where no kind is named.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Try every failed Helm release of the cluster again\n  \
@@ -20,11 +23,16 @@ use crate::shell::{CliError, Exit, Shell};
     # Fetch all repositories of the cluster, and see how that ends\n  \
     flux-operator reconcile all --kind gitrepo -A --wait\n\n  \
     # Fetch all repositories of a namespace\n  \
-    flux-operator -n apps reconcile all --kind gitrepo")]
+    flux-operator -n apps reconcile all gitrepo\n\n  \
+    # Everything in a namespace, until it is ready\n  \
+    flux-operator -n apps reconcile all --wait")]
 pub struct Args {
-    /// Kind of the objects: any case, plural or short name
-    #[arg(long, value_name = "KIND", add = crate::common::complete::kinds())]
-    pub kind: String,
+    /// Kinds of the objects: any case, plural or short name; all without
+    #[arg(value_name = "KIND", value_delimiter = ',', add = crate::common::complete::kinds())]
+    pub kinds: Vec<String>,
+    /// The same as a flag
+    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::common::complete::kinds())]
+    pub kind: Vec<String>,
     /// Only objects whose Ready condition has this status
     #[arg(long, value_enum, ignore_case = true, value_name = "STATUS")]
     pub ready_status: Option<ReadyStatus>,
@@ -47,30 +55,53 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let kind = kind(&args.kind)?;
-    must_reconcile(kind, "reconcile")?;
+    let mut named = vec![];
+    for word in args.kinds.iter().chain(&args.kind) {
+        let kind = kind(word)?;
+        must_reconcile(kind, "reconcile")?;
+        named.push(kind);
+    }
+    let is_named = !named.is_empty();
+    if !is_named {
+        // The instance makes all the others: it is asked by its own name.
+        let works = |kind: &&&FluxKind| must_reconcile(kind, "reconcile").is_ok() && kind.group != GROUP;
+        named = FLUX_KINDS.iter().collect::<Vec<_>>().iter().filter(works).copied().collect();
+    }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let namespace = (!args.all_namespaces).then(|| session.namespace(kind));
-        let objects = session.list(kind, namespace.as_deref(), args.selector.as_deref()).await?;
         let mut targets = vec![];
-        for object in objects {
-            let ObjectId { namespace, name, .. } = ObjectId::of(&object);
-            let target = Target { kind, namespace, name };
-            let ready = condition(&object, "Ready").map(|c| c.status);
-            let status = match ready.as_deref() {
-                _ if target.is_suspended(&object) => ReadyStatus::Suspended,
-                Some("True") => ReadyStatus::True,
-                Some("False") => ReadyStatus::False,
-                _ => ReadyStatus::Unknown,
+        for kind in &named {
+            let namespace = (!args.all_namespaces).then(|| session.namespace(kind));
+            let objects = match session.list(kind, namespace.as_deref(), args.selector.as_deref()).await {
+                Err(error) if error.exit() == Exit::ApiMissing && !is_named => continue,
+                objects => objects?,
             };
-            if args.ready_status.is_none_or(|wanted| wanted == status) {
-                targets.push(target);
+            for object in objects {
+                let ObjectId { namespace, name, .. } = ObjectId::of(&object);
+                let target = Target { kind, namespace, name };
+                let ready = condition(&object, "Ready").map(|c| c.status);
+                let status = match ready.as_deref() {
+                    _ if target.is_suspended(&object) => ReadyStatus::Suspended,
+                    Some("True") => ReadyStatus::True,
+                    Some("False") => ReadyStatus::False,
+                    _ => ReadyStatus::Unknown,
+                };
+                let asleep = status == ReadyStatus::Suspended && !is_named;
+                if args.ready_status.map_or(!asleep, |wanted| wanted == status) {
+                    targets.push(target);
+                }
             }
         }
         if targets.is_empty() {
-            let place = namespace.map_or_else(|| "any namespace".to_owned(), |n| format!("namespace {n}"));
-            shell.status(&format!("nothing to reconcile: no such {} in {place}", kind.kind));
+            let what = match named.as_slice() {
+                [kind] => kind.kind,
+                _ => "object",
+            };
+            let place = match (args.all_namespaces, named.first()) {
+                (false, Some(kind)) => format!("namespace {}", session.namespace(kind)),
+                _ => "any namespace".to_owned(),
+            };
+            shell.status(&format!("nothing to reconcile: no such {what} in {place}"));
             return Ok(Exit::Done);
         }
         let (count, mut sent, mut failed) = (targets.len(), vec![], vec![]);

@@ -108,6 +108,11 @@ impl Config {
         self.protected_contexts.iter().map(String::as_str).find(|pattern| matches_glob(pattern, context))
     }
 
+    /// The output without a flag: of the environment, else of this file.
+    pub fn usual_output(&self) -> Option<String> {
+        environment::text(environment::OUTPUT).or_else(|| self.output.as_ref().map(|output| output.0.clone()))
+    }
+
     /// Lays the defaults of flags over those of the program, for every command that has the flag.
     pub fn with_defaults(&self, command: clap::Command) -> clap::Command {
         let command = match self.color {

@@ -22,6 +22,8 @@ pub const HOME: &str = "HOME";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// What the terminal can do; `dumb` ones get lines instead of moving pictures.
 pub const TERM: &str = "TERM";
+/// The locale: the first of these that is set says whether the terminal understands UTF-8.
+pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// Log filter; overrides `-v`.
 pub const RUST_LOG: &str = "RUST_LOG";
 /// Where plugins named `flux-operator-NAME` are looked for.
@@ -54,6 +56,17 @@ pub const OVERRIDE_MANAGERS: &str = "OVERRIDE_MANAGERS";
 pub const NOTIFICATION_CONTROLLER_ADDRESS: &str = "NOTIFICATION_CONTROLLER_ADDRESS";
 /// Set to anything, a controller sends no notifications.
 pub const NOTIFICATIONS_DISABLED: &str = "NOTIFICATIONS_DISABLED";
+
+/// Whether the terminal knows neither colours nor how to move its cursor.
+pub fn is_dumb() -> bool {
+    text(TERM).is_some_and(|terminal| terminal == "dumb")
+}
+
+/// Whether a locale is set that is not UTF-8. None at all says nothing: containers have none.
+pub fn is_ascii_only() -> bool {
+    let locale = LOCALE.into_iter().find_map(text);
+    locale.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
+}
 
 /// The variable's text; an empty one counts as unset.
 pub fn text(name: &str) -> Option<String> {

@@ -14,10 +14,8 @@ const GENERAL: &str = "General options";
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct GlobalArgs {
-    /// Namespace to work in [default: see below]
-    ///
-    /// Default: the context's own namespace, then flux-system for instance
-    /// commands, else default.
+    /// Namespace to work in [default: the context's, then flux-system for
+    /// instances, else default]
     #[arg(short, long, global = true, value_name = "NAMESPACE", env = environment::NAMESPACE, hide_env = true, help_heading = CLUSTER)]
     pub namespace: Option<String>,
     /// The namespace of the configuration file.
@@ -62,6 +60,9 @@ pub struct GlobalArgs {
     /// Do not verify the server's certificate
     #[arg(long, global = true, alias = "kube-insecure-skip-tls-verify", help_heading = CLUSTER, hide_short_help = true)]
     pub insecure_skip_tls_verify: bool,
+    /// Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it.
+    #[arg(long, global = true, value_name = "DIR", hide = true)]
+    pub rehearsal: Option<PathBuf>,
     /// Longest wait for one API call, as 10s, 1m or seconds
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", help_heading = CLUSTER, hide_short_help = true)]
     pub request_timeout: DurationArg,
@@ -109,7 +110,7 @@ impl Color {
         match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => terminal && std::env::var_os(environment::NO_COLOR).is_none_or(|v| v.is_empty()),
+            Color::Auto => terminal && !environment::is_dumb() && environment::text(environment::NO_COLOR).is_none(),
         }
     }
 }

@@ -15,6 +15,26 @@ pub fn harmless_in_colour(text: &str) -> Cow<'_, str> {
     filtered(text, true)
 }
 
+/// The text with our own marks as a terminal shows them that does not understand UTF-8, each as wide as before; what others
+/// wrote stays as it is.
+pub fn in_ascii(text: &str) -> String {
+    let plain = |c| match c {
+        '✔' => '+',
+        '✗' => 'x',
+        '◎' => 'o',
+        '►' | '→' => '>',
+        '…' => '~',
+        '├' | '│' => '|',
+        '└' => '`',
+        '─' => '-',
+        '█' => '#',
+        '░' | '▒' | '▓' => '.',
+        '•' | '·' => '*',
+        other => other,
+    };
+    text.chars().map(plain).collect()
+}
+
 fn steers(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -58,6 +78,11 @@ mod tests {
         assert_eq!(harmless("a\tü\n✔"), "a\tü\n✔");
         assert_eq!(harmless("\u{1b}]52;c;eA==\u{7}x\r\u{9b}1my\u{202e}z"), "]52;c;eA==x1myz");
         assert_eq!(harmless("\u{1b}[31mred\u{1b}[0m"), "[31mred[0m");
+    }
+
+    #[test]
+    fn marks_have_a_form_that_every_terminal_shows() {
+        assert_eq!(in_ascii("├── ✔ ü → …\n└── ✗"), "|-- + ü > ~\n`-- x");
     }
 
     #[test]

@@ -182,6 +182,10 @@ impl OutputArgs {
         if self.sort_by_path().is_some() {
             let template = Template::parse(&jsonpath::as_template(key))
                 .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
+            if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
+                return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
+                    .hint("`-o json` shows what there is"));
+            }
             listing.items.sort_by(|a, b| compare(&template.values(&a.value), &template.values(&b.value)));
             return Ok(());
         }

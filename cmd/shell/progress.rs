@@ -3,13 +3,14 @@
 //! Everything goes to stderr. A line is known by its key, for example the name of a component or of an object.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
+use super::harmless::in_ascii;
 use super::{Shell, environment};
 
 /// How progress is shown.
@@ -93,7 +94,7 @@ impl Progress {
             shell.has_progress();
         }
         // A terminal that cannot move its cursor gets a line for every change.
-        let can_redraw = environment::text(environment::TERM).is_none_or(|terminal| terminal != "dumb");
+        let can_redraw = !environment::is_dumb();
         let renderer = match mode {
             ProgressMode::Json => Renderer::Json,
             ProgressMode::Plain => Renderer::Plain,
@@ -133,14 +134,15 @@ impl Progress {
             Renderer::Live(all, width) => {
                 let bar = bar.unwrap_or_else(|| {
                     // Complete before it is added: adding draws.
-                    let bar = ProgressBar::new_spinner().with_prefix(cut(key, *width)).with_message(text.clone());
+                    let bar =
+                        ProgressBar::new_spinner().with_prefix(shown(&cut(key, *width))).with_message(shown(&text));
                     bar.set_style(style(state));
                     let bar = all.add(bar);
                     bar.enable_steady_tick(Duration::from_millis(120));
                     bar
                 });
                 bar.set_style(style(state));
-                bar.set_message(text.clone());
+                bar.set_message(shown(&text));
                 if state != State::Waiting {
                     bar.abandon();
                 }
@@ -196,7 +198,7 @@ impl Progress {
     pub fn say(&self, text: &str) {
         match &self.renderer {
             Renderer::Live(all, _) => {
-                let _ = all.println(text);
+                let _ = all.println(shown(text));
             }
             Renderer::Plain => write_line(text),
             Renderer::Json | Renderer::Silent => {}
@@ -209,7 +211,7 @@ impl Progress {
         match &self.renderer {
             Renderer::Live(all, _) => {
                 // A terminal that went away must not end the command.
-                let _ = all.println(format!("  {key}: {text}"));
+                let _ = all.println(shown(&format!("  {key}: {text}")));
             }
             Renderer::Plain => write_line(&format!("  {key}: {text}")),
             Renderer::Json if self.raw => {}
@@ -242,10 +244,11 @@ impl Drop for Progress {
 fn style(state: State) -> ProgressStyle {
     let template = match state {
         State::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
-        State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", state.symbol()),
+        State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", shown(state.symbol())),
     };
     // The templates are constants above; the plain one is a valid fallback.
-    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    if environment::is_ascii_only() { style.tick_chars("-\\|/ ") } else { style }
 }
 
 fn elapsed(time: Duration) -> String {
@@ -272,7 +275,13 @@ fn cut(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
+/// The text as the terminal can show it.
+fn shown(text: &str) -> String {
+    if environment::is_ascii_only() { in_ascii(text) } else { text.to_owned() }
+}
+
 fn write_line(line: &str) {
+    let line = if std::io::stderr().is_terminal() { shown(line) } else { line.to_owned() };
     // A closed stderr must not turn a finished command into a failure.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -16,6 +16,10 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, comm
     if let Some(code) = plugin(&error, arguments) {
         return code;
     }
+    if let Some(error) = wrong_variable(&error, arguments) {
+        error.print(structured, std::io::stderr().is_terminal() && super::Color::Auto.enabled(true));
+        return error.exit().code_and_category().0;
+    }
     let error = with_folded_usage(arguments, commands).unwrap_or(error);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
@@ -25,6 +29,38 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, comm
         let _ = error.print();
     }
     exit.code_and_category().0
+}
+
+/// Variables that stand for a flag, with its spellings.
+const VARIABLES: [(&str, &[&str]); 2] =
+    [(environment::OUTPUT, &["--output", "-o"]), (environment::TIMEOUT, &["--timeout"])];
+
+/// clap blames the flag for a value that it has from the environment.
+fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
+    if !matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) {
+        return None;
+    }
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (flag, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let (variable, spellings) =
+        VARIABLES.into_iter().find(|(_, spellings)| spellings.first().is_some_and(|long| flag.starts_with(long)))?;
+    let is_given = arguments.iter().any(|argument| {
+        let argument = argument.to_string_lossy();
+        spellings.iter().any(|flag| {
+            argument == *flag
+                || argument.starts_with(&format!("{flag}="))
+                || (flag.len() == 2 && argument.starts_with(flag))
+        })
+    });
+    if is_given || environment::text(variable).as_deref() != Some(value) {
+        return None;
+    }
+    let why = std::error::Error::source(error).map(ToString::to_string);
+    let told = CliError::usage(format!("the variable {variable} has the value `{value}`"));
+    Some(why.into_iter().fold(told, CliError::cause))
 }
 
 /// clap folds help texts at 80 columns but not usage lines, so those of the commands with many required flags are

@@ -1,7 +1,8 @@
 //! `why`, `why -A`: everything that is not well, by cause.
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::why::{CauseGroup, Overview, overview};
+use flux_operator::api::kinds::FluxKind;
+use flux_operator::inspect::why::{CauseGroup, Overview, overview_of};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 
@@ -16,13 +17,14 @@ use crate::shell::{CliError, Exit, Shell};
 /// How many of those that a cause takes down are named.
 const NAMED: usize = 3;
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+/// `only` is the kind that was asked for.
+pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         // The namespace of a context says where one works, not where things go wrong.
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let now = source.now();
-        let view = source.view(shell, |snapshot| overview(snapshot, namespace.as_deref(), now));
+        let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
         let viewed = within(shell, view).await??;
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));

@@ -22,6 +22,7 @@ use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::lease::HeldLease;
+use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, bounded};
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
@@ -189,6 +190,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         requests: None,
         token,
         lease: None,
+        rehearsal: None,
     };
     Ok(Cluster {
         client: bounded(client.clone(), policy.clone()),
@@ -325,6 +327,7 @@ impl Cluster {
                 requests: None,
                 token: None,
                 lease: None,
+                rehearsal: None,
             },
             endpoint,
             namespace: None,
@@ -350,6 +353,12 @@ impl Cluster {
     #[must_use]
     pub fn under(&self, lease: &HeldLease) -> Self {
         self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })
+    }
+
+    /// The same cluster, to which nothing is written: see [`Rehearsal`].
+    #[must_use]
+    pub fn rehearsed(&self, rehearsal: Arc<Rehearsal>) -> Self {
+        self.with_policy(CallPolicy { rehearsal: Some(rehearsal), ..self.policy.clone() })
     }
 
     fn with_policy(&self, policy: CallPolicy) -> Self {

@@ -17,6 +17,7 @@ use tower::BoxError;
 
 use super::credential_plugin::PluginToken;
 use super::lease::{LeaseGuard, LeaseIsOver};
+use super::rehearsal::Rehearsal;
 use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
 
 /// How often one call is sent at most.
@@ -76,6 +77,8 @@ pub(super) struct CallPolicy {
     pub token: Option<PluginToken>,
     /// Nothing is written once this lease is over.
     pub lease: Option<LeaseGuard>,
+    /// Answers in the place of the server, and writes nothing.
+    pub rehearsal: Option<Arc<Rehearsal>>,
 }
 
 /// Pauses that double up to a longest one.
@@ -140,7 +143,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let fresh = timeout_at(deadline, token.header()).await;
             request.headers_mut().insert(header::AUTHORIZATION, fresh.map_err(|_| token.is_late(policy.limit))??);
         }
-        let answer = match timeout_at(deadline, send(client, request, streaming)).await {
+        let answer = match timeout_at(deadline, send(client, policy.rehearsal.as_deref(), request, streaming)).await {
             Ok(answer) => answer,
             Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
         };
@@ -183,9 +186,17 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
 }
 
 /// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
-async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Result<Response<Body>, kube::Error> {
+async fn send(
+    client: &Client,
+    rehearsal: Option<&Rehearsal>,
+    request: Request<Body>,
+    streaming: bool,
+) -> Result<Response<Body>, kube::Error> {
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
-    let response = Box::pin(client.send(request)).await?;
+    let response = match rehearsal {
+        Some(rehearsal) => Box::pin(rehearsal.send(client, request)).await?,
+        None => Box::pin(client.send(request)).await?,
+    };
     tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
         return Ok(response);

@@ -26,7 +26,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
-pub use overview::{CauseGroup, Overview, overview};
+pub use overview::{CauseGroup, Overview, overview, overview_of};
 
 use super::next_step::{NextStep, SecretKind};
 use super::operator::{self, OperatorState};

@@ -6,6 +6,7 @@ mod debugging;
 mod deleting;
 mod impact;
 mod in_process;
+mod rbac;
 mod requests;
 mod revisions;
 mod terminal;
@@ -16,6 +17,7 @@ use crate::support::ClusterTest;
 pub fn tests() -> Vec<ClusterTest> {
     [
         requests::tests(),
+        rbac::tests(),
         revisions::tests(),
         impact::tests(),
         debugging::tests(),

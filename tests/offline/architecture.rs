@@ -30,6 +30,8 @@ const CLIMBS: &[(&str, &str, &str)] = &[];
 const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
     ("completion", "cli", "a script completes the whole tree"),
     ("kubectl_plugin", "cli", "kubectl sees the whole tree in its own words"),
+    ("rbac", "cli", "a command line may be any of the tree"),
+    ("rbac", "grammar", "a command line is understood as it is when it is run"),
     ("generate", "cli", "a page is written for every command of the tree"),
     ("generate", "completion", "writes the scripts that `completion` prints"),
     ("uninstall", "delete", "through an operator both delete the instance and wait"),

@@ -16,3 +16,4 @@ mod release;
 mod requests;
 mod support;
 mod usage;
+mod words;

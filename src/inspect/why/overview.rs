@@ -71,8 +71,14 @@ const WORTH_A_LIST: usize = 8;
 
 /// Finds what is not well among the Flux objects of a namespace (or all), and explains it.
 pub fn overview(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> Overview {
+    overview_of(snapshot, namespace, None, now)
+}
+
+/// The same for the objects of one kind.
+pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&FluxKind>, now: Timestamp) -> Overview {
     // Asked for together: one list a kind.
-    let kinds = FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport");
+    let is_meant = |kind: &&FluxKind| kind.kind != "FluxReport" && only.is_none_or(|only| only.kind == kind.kind);
+    let kinds = FLUX_KINDS.iter().filter(is_meant);
     let objects: Vec<(&'static FluxKind, &Value)> = kinds
         .flat_map(|kind| snapshot.list(&kind.resource_type(), namespace).into_iter().map(move |o| (kind, o)))
         .collect();

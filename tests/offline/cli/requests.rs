@@ -11,7 +11,7 @@ fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
         run(&[verb, "resource"]).exits(2).stderr_has("KIND/NAME");
     }
     run(&["reconcile", "all", "--kind", "surces"]).exits(2).stderr_has("unknown kind `surces`");
-    run(&["reconcile", "all"]).exits(2).stderr_has("--kind");
+    run(&["reconcile", "all", "alert"]).exits(2).stderr_has("has no status");
 }
 
 #[test]

@@ -1,0 +1,251 @@
+//! What people type and what they see: a row for each spelling, each completion, each terminal.
+
+use std::process::Command;
+
+use rexpect::session::spawn_command;
+
+use crate::cli::support::{Run, command, run};
+
+const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').filter(|word| !word.is_empty()).collect()
+}
+
+/// Reads of a dump in every spelling of a kind: the line, its exit code, and a text of stdout.
+const READS: &[(&str, i32, &str)] = &[
+    ("get ks -A", 0, "PATH"),
+    ("get Kustomization -A", 0, "PATH"),
+    ("get kustomizations.kustomize.toolkit.fluxcd.io -A", 0, "PATH"),
+    ("get gitrepo -A", 0, "URL"),
+    ("get source git -A", 0, "URL"),
+    ("get sources git -A", 0, "URL"),
+    ("get fluxinstances.fluxcd.controlplane.io -A", 0, "READY"),
+    ("tree ks flux-system -n flux-system", 0, "Kustomization/flux-system/flux-system"),
+    ("tree ks/flux-system -n flux-system", 0, "Kustomization/flux-system/flux-system"),
+    ("tree ks -n flux-system", 0, "Kustomization/flux-system/flux-system"),
+    ("tree gitrepo flux-system -n flux-system", 0, "GitRepository/flux-system/flux-system"),
+    ("tree source git flux-system -n flux-system", 0, "GitRepository/flux-system/flux-system"),
+    ("tree gitrepositories.source.toolkit.fluxcd.io -n flux-system", 0, "GitRepository/flux-system/flux-system"),
+    ("tree fluxinstance -n flux-system", 0, "FluxInstance/flux-system/flux"),
+    ("tree gitrepo -A", 2, ""),
+    ("events ks -A", 0, ""),
+    ("explain source git", 0, "GitRepository"),
+    ("explain image policy", 0, "ImagePolicy"),
+    ("explain ks.spec.path", 0, "spec.path"),
+];
+
+#[test]
+fn every_spelling_of_a_kind_is_understood_by_every_read() {
+    for (line, code, shows) in READS {
+        let mut arguments = words(line);
+        if arguments[0] != "explain" {
+            arguments.extend(["--from", DUMP]);
+        }
+        let run = run(&arguments);
+        assert_eq!(run.code, *code, "{line}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains(shows), "{line}: {}", run.stdout);
+    }
+}
+
+/// What only lacks a cluster was understood.
+const UNDERSTOOD: &[&str] = &[
+    "reconcile all",
+    "reconcile all ks",
+    "reconcile all --kind ks,hr --wait",
+    "reconcile ks app --with-source",
+    "reconcile hr app --reset --force",
+    "reconcile hr --all -A",
+    "reconcile source git app",
+    "suspend ks --all --reason later --until 2h",
+    "suspend image update app",
+    "resume ks -l team=a",
+    "resume --overdue -A",
+    "wait ks",
+    "wait hr -A",
+    "wait ks/app hr/web",
+    "export ks",
+    "export hr -A -o json",
+    "export source git app",
+    "delete ks app --yes",
+    "why ks",
+    "why source git app",
+    "why hr -A",
+    "logs ks app",
+    "logs source git app",
+    "debug hr app --values",
+    "impact source git app",
+    "trace deploy app",
+    "events ks app --since 10m",
+    "get suspended -A",
+    "delete -f examples/flux.yaml",
+    "plan -f examples/flux.yaml",
+    "diff -f examples/flux.yaml",
+    "apply -f examples/flux.yaml",
+];
+
+#[test]
+fn every_spelling_of_a_kind_is_understood_by_every_verb() {
+    for line in UNDERSTOOD {
+        let output = command(&words(line)).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("no kubeconfig names a cluster"), "{line}: {stderr}");
+    }
+}
+
+/// What changes many objects wants that said.
+#[test]
+fn a_verb_that_changes_something_wants_all_for_a_kind_alone() {
+    for verb in ["reconcile", "suspend", "resume", "delete"] {
+        run(&[verb, "ks"]).exits(2).stderr_has("add --all");
+    }
+}
+
+#[test]
+fn sorting_by_what_nothing_has_is_an_error() {
+    let sorted = |key: &str| run(&["get", "all", "-A", "--sort-by", key, "--from", DUMP]);
+    sorted(".metadata.name").exits(0);
+    sorted(".nope").exits(2).stderr_has("nothing in the list has it");
+    sorted("nope").exits(2).stderr_has("columns: ");
+}
+
+fn with_variable(name: &str, value: &str, line: &str) -> Run {
+    command(&words(line)).env(name, value).output().expect("runs").into()
+}
+
+#[test]
+fn a_wrong_variable_is_blamed_itself() {
+    let line = format!("get all -A --from {DUMP}");
+    with_variable("FLUX_OPERATOR_OUTPUT", "jsno", &line)
+        .exits(2)
+        .stderr_has("the variable FLUX_OPERATOR_OUTPUT has the value `jsno`")
+        .stderr_has("did you mean json?");
+    with_variable("FLUX_OPERATOR_TIMEOUT", "soon", &line).exits(2).stderr_has("the variable FLUX_OPERATOR_TIMEOUT");
+    // A flag that is wrong itself is blamed as before.
+    with_variable("FLUX_OPERATOR_OUTPUT", "jsno", &format!("{line} -o yml")).exits(2).stderr_has("--output");
+}
+
+#[test]
+fn errors_are_json_wherever_json_is_asked_for() {
+    for (name, value, line) in [
+        ("FLUX_OPERATOR_OUTPUT", "json", "get ks"),
+        ("X", "", "get ks -o json"),
+        ("X", "", "wait ks app --progress json"),
+        ("X", "", "wait ks app --progress=json"),
+    ] {
+        let run = with_variable(name, value, line).exits(1);
+        let error: serde_json::Value =
+            serde_json::from_str(&run.stderr).unwrap_or_else(|e| panic!("{line}: {e}: {}", run.stderr));
+        assert_eq!(error["code"], 1, "{line}");
+    }
+    let plain = with_variable("FLUX_OPERATOR_OUTPUT", "json", "get ks -o table").exits(1);
+    assert!(plain.stderr.starts_with("error: "), "{}", plain.stderr);
+}
+
+/// What a terminal shows that has these variables.
+fn shown(variables: &[(&str, &str)], line: &str) -> String {
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let script = format!("stty cols 120 rows 50; {binary} {line}; echo E''ND");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script]).env_clear().env("PATH", "/usr/bin:/bin").envs(variables.iter().copied());
+    let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
+    let text = session.exp_string("END").expect("the command ends");
+    // rexpect hands every byte out as a character of its own.
+    let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_colours() {
+    let status = format!("status --from {DUMP}");
+    for line in [status.as_str(), "get nope", "--help", "get ks --context nope"] {
+        let dumb = shown(&[("TERM", "dumb")], line);
+        assert!(!dumb.contains('\u{1b}'), "{line}: {dumb:?}");
+    }
+    let coloured = shown(&[("TERM", "xterm-256color")], &status);
+    assert!(coloured.contains("\u{1b}["), "{coloured:?}");
+    let asked_for = shown(&[("TERM", "dumb")], &format!("{status} --color always"));
+    assert!(asked_for.contains("\u{1b}["), "{asked_for:?}");
+}
+
+#[test]
+fn a_terminal_without_utf_8_gets_marks_that_it_can_show() {
+    for line in ["status", "tree instance", "check", "why"] {
+        let line = format!("{line} --from {DUMP}");
+        for locale in [("LC_ALL", "C"), ("LANG", "POSIX"), ("LC_CTYPE", "en_US.ISO-8859-1")] {
+            let text = shown(&[("TERM", "xterm"), locale], &line);
+            // Names of others are what they are.
+            assert!(!text.contains(|c| "✔✗◎►→…├└│─█░".contains(c)), "{locale:?} {line}: {text}");
+        }
+    }
+    let tree = format!("tree instance --from {DUMP}");
+    for locale in [("LANG", "en_US.UTF-8"), ("LC_ALL", "C.utf8"), ("X", "")] {
+        let text = shown(&[("TERM", "xterm"), ("X", ""), locale], &tree);
+        assert!(text.contains("├── "), "{locale:?}: {text}");
+    }
+    // What a program reads is the same everywhere.
+    let mut piped = command(&["tree", "instance", "--from", DUMP]);
+    let text = String::from_utf8(piped.env("LC_ALL", "C").output().expect("runs").stdout).expect("UTF-8");
+    assert!(text.contains("├── "), "{text}");
+}
+
+/// A line that ends where Tab is pressed, words that are offered, and words that are not.
+const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
+    ("", &["get", "plan", "status", "rbac"], &["diff", "--namespace", "--help"]),
+    ("-", &["-n", "--context"], &["get"]),
+    ("--", &["--namespace", "--help"], &["get"]),
+    ("get ", &["instance", "resources", "components"], &["--namespace"]),
+    ("get --n", &["--namespace"], &[]),
+    ("get resources ", &["kustomization", "gitrepository"], &["kustomization/", "kustomizations", "--selector"]),
+    ("get resources kustomizations", &["kustomizations"], &[]),
+    ("get ks --sort-by ", &["name", "path", "source", "ready"], &["chart"]),
+    ("get hr --sort-by ", &["chart", "version"], &["path"]),
+    ("get hr --filter cha", &["chart="], &[]),
+    ("get components --sort-by ", &["pods", "restarts"], &["path"]),
+    ("get instance --sort-by ", &["version", "last-reconciled"], &["path"]),
+    ("events --sort-by ", &["reason"], &["path"]),
+    ("get components ", &["source-controller"], &["--namespace"]),
+    ("explain ", &["instance", "kustomization"], &[]),
+    ("explain instance.", &["instance.spec", "instance.status"], &[]),
+    ("explain instance.spec.sy", &["instance.spec.sync"], &["instance.spec.distribution"]),
+    ("explain ks.spec.sourceRef.", &["ks.spec.sourceRef.kind"], &[]),
+    ("apply -f fl", &["flux.yaml"], &[]),
+    ("delete instance -f fl", &["flux.yaml"], &[]),
+    ("plan instance -f fl", &["flux.yaml"], &[]),
+    ("get ks -o ", &["json", "yaml"], &[]),
+];
+
+#[test]
+fn tab_offers_commands_kinds_columns_fields_and_files() {
+    for (line, offered, not_offered) in COMPLETIONS {
+        let mut typed: Vec<&str> = vec!["flux-operator"];
+        typed.extend(line.split(' '));
+        let index = (typed.len() - 1).to_string();
+        let mut arguments = vec!["--"];
+        arguments.extend(&typed);
+        let mut completer = command(&arguments);
+        completer.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", &index).env("_CLAP_COMPLETE_COMP_TYPE", "9");
+        completer.env("_CLAP_COMPLETE_SPACE", "true").env("_CLAP_IFS", "\n");
+        completer.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
+        let output = completer.output().expect("the binary runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let found: Vec<&str> = text.lines().map(str::trim_end).collect();
+        for word in *offered {
+            assert!(found.contains(word), "`{line}` does not offer {word}: {found:?}");
+        }
+        for word in *not_offered {
+            assert!(!found.contains(word), "`{line}` offers {word}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn short_help_points_at_nothing_that_is_not_there_and_names_the_limit() {
+    for line in ["get instance", "reconcile instance", "wait resource", "status", "why", "plan instance"] {
+        let mut arguments = words(line);
+        arguments.push("-h");
+        let help = run(&arguments).exits(0).stdout;
+        assert!(!help.contains("see below"), "{help}");
+        assert!(help.contains("5m where it") && help.contains("1m where it reads"), "{help}");
+    }
+}
