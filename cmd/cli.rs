@@ -18,7 +18,11 @@ use crate::shell::GlobalArgs;
                   or the object reports failure, 130 interrupted.\n\n\
                   $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
                   output and color, and protectedContexts: patterns of contexts in which\n\
-                  deleting wants --confirm-context. A flag or a variable wins over it."
+                  deleting wants --confirm-context. A flag or a variable wins over it.\n\n\
+                  Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
+                  FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\
+                  FLUX_OPERATOR_PROTECTED_CONTEXTS replaces protectedContexts; KUBECONFIG,\n\
+                  NO_COLOR, TERM and the proxy variables mean what they mean everywhere."
 )]
 pub struct Cli {
     #[command(flatten)]

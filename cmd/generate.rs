@@ -64,13 +64,18 @@ fn man_pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
 
 fn render(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
     let mut page = Vec::new();
+    // What is left out of a short help has its text in a page.
+    let command = &command.clone().mut_args(|argument| argument.hide_short_help(false));
     // The date would change every build; the page belongs to a version, not to a day.
     clap_mangen::Man::new(command.clone().display_name(name))
         .title(name.to_uppercase())
         .date("")
         .render(&mut page)
         .map_err(|e| CliError::failed(format!("cannot render the man page of {name}")).caused_by(&e))?;
-    pages.push((format!("{name}.1"), page));
+    // The library's word for what stands after the options.
+    let heading = if name == "flux-operator" { ".SH NOTES" } else { ".SH EXAMPLES" };
+    let text = String::from_utf8_lossy(&page).replace(".SH EXTRA", heading);
+    pages.push((format!("{name}.1"), text.into_bytes()));
     for sub in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
         render(sub, &format!("{name}-{}", sub.get_name()), pages)?;
     }

@@ -99,7 +99,7 @@ pub struct InstanceArgs {
     #[arg(long, value_name = "REF", requires = "sync_url", help_heading = SYNC)]
     pub sync_ref: Option<String>,
     /// Folder with the manifests
-    #[arg(long, value_name = "PATH", default_value = "./", help_heading = SYNC)]
+    #[arg(long, value_name = "PATH", default_value = "./", requires = "sync_url", help_heading = SYNC)]
     pub sync_path: String,
     /// How often the source is checked
     #[arg(long, value_name = "DURATION", requires = "sync_url", help_heading = SYNC)]

@@ -1,13 +1,17 @@
 //! A list as every verb that has one shows it: once, or again with `--watch`.
 
+use flux_operator::api::kinds::NAMESPACE;
+use flux_operator::cluster::ListOptions;
 use flux_operator::inspect::listing::Listing;
 use flux_operator::k8s::ResourceType;
+use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
 use super::read_source::{Source, within};
+use super::session::HINT_LIMIT;
 use crate::shell::output::{OutputArgs, print_list};
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell, suggest};
 
 /// Reads a label selector of the command line.
 pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
@@ -17,6 +21,21 @@ pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
 /// Says where a list looked: `in namespace apps`, or nothing for all.
 pub fn place(namespace: Option<&str>) -> String {
     namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default()
+}
+
+/// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
+pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
+    let (Source::Cluster(session), Some(namespace)) = (source, namespace) else { return };
+    let look = async {
+        let options = ListOptions { metadata_only: true, ..ListOptions::default() };
+        let all = session.cluster.list(&NAMESPACE, None, &options).await.ok()?.items;
+        let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
+        (!names.iter().any(|name| name == namespace)).then_some(names)
+    };
+    let Ok(Some(names)) = tokio::time::timeout(HINT_LIMIT.min(session.deadline.left()), look).await else { return };
+    let near = suggest::nearest(namespace, names.iter().map(String::as_str));
+    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    shell.hint(&format!("there is no namespace {namespace}{near}"));
 }
 
 /// How a list is shown.
@@ -61,6 +80,9 @@ where
     let found = listing.items.len();
     if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
         shell.status(&request.nothing_of(found));
+        if found == 0 {
+            hint_at_namespace(shell, source, request.namespace.as_deref()).await;
+        }
     }
     Ok(Exit::Done)
 }

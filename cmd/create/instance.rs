@@ -1,6 +1,8 @@
 //! `create instance`: flags -> a validated FluxInstance on stdout.
 
-use flux_operator::api::well_known;
+use flux_operator::api::{DistributionSpec, well_known};
+use flux_operator::distribution::Distribution;
+use flux_operator::format::version_range::VersionRange;
 
 use crate::common::args::ObjectFormatArgs;
 use crate::common::instance_args::InstanceArgs;
@@ -34,6 +36,17 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let namespace = shell.global().namespace().unwrap_or(well_known::DEFAULT_NAMESPACE);
     let instance = args.instance.instance(namespace)?;
+    warn_of_unknown_version(&instance.spec.distribution, shell);
     shell.print(&args.format.output.text(&instance, "the FluxInstance")?)?;
     Ok(Exit::Done)
+}
+
+/// A version that is only to come is no mistake; one that nobody has is, as a rule.
+fn warn_of_unknown_version(wanted: &DistributionSpec, shell: &Shell) {
+    let Ok(range) = wanted.version.parse::<VersionRange>() else { return };
+    let known = Distribution::embedded().versions();
+    if wanted.artifact.is_none() && !known.iter().any(|known| range.matches(&known.version)) {
+        let newest = known.last().map(|newest| newest.name.clone()).unwrap_or_default();
+        shell.warn(&format!("no Flux version of this program fits {}; the newest is {newest}", wanted.version));
+    }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::instance::api_missing;
 use crate::common::args::kind as parse_kind;
 use crate::common::connect::cli_error;
-use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
+use crate::common::list::{ListRequest, hint_at_namespace, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{ScopeArgs, Source, within};
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -285,6 +285,9 @@ async fn stream(
     tell_gaps(shell, source, listed, printer.rows() == 0)?;
     if printer.rows() == 0 {
         shell.status(&options.nothing_of(found));
+        if found == 0 {
+            hint_at_namespace(shell, source, options.namespace.as_deref()).await;
+        }
     }
     printer.sums().into_iter().for_each(|sums| shell.status(&sums));
     Ok(Exit::Done)

@@ -53,6 +53,8 @@ impl FromStr for Format {
             "json" => Ok(Format::Json),
             "yaml" => Ok(Format::Yaml),
             "name" => Ok(Format::Name),
+            "jsonpath" => Err("write the template: jsonpath='{.items[*].metadata.name}'".to_owned()),
+            "custom-columns" => Err("write the columns: custom-columns=NAME:.metadata.name,…".to_owned()),
             _ => {
                 let words = FORMATS.map(|f| f.split('=').next().unwrap_or(f));
                 let near = suggest::nearest(text, words).map(|w| format!("; did you mean {w}?")).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{CliError, Exit, environment};
+use super::{CliError, Exit, environment, suggest};
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
 ///
@@ -20,7 +20,12 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, comm
         error.print(structured, std::io::stderr().is_terminal() && super::Color::Auto.enabled(true));
         return error.exit().code_and_category().0;
     }
-    let error = with_folded_usage(arguments, commands).unwrap_or(error);
+    if let Some(error) = misplaced_plugin(&error, arguments).or_else(|| unknown_topic(&error, arguments, commands)) {
+        error.print(structured, std::io::stderr().is_terminal() && super::Color::Auto.enabled(true));
+        return error.exit().code_and_category().0;
+    }
+    let mut error = with_folded_usage(arguments, commands).unwrap_or(error);
+    keep_nearest(&mut error);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -29,6 +34,48 @@ pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, comm
         let _ = error.print();
     }
     exit.code_and_category().0
+}
+
+/// Of several words that are similar only the nearest is meant: whoever types `instal` wants no `uninstall`.
+fn keep_nearest(error: &mut clap::Error) {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
+    let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
+    if let Some(nearest) = similar.iter().min_by_key(distance).cloned() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+    }
+}
+
+/// `help gett`: clap has no suggestion there.
+fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
+        return None;
+    }
+    let told = CliError::usage(format!("there is no command {word}"));
+    let tree = commands();
+    let near = suggest::nearest(word, tree.get_subcommands().map(clap::Command::get_name));
+    Some(match near {
+        Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
+        None => told.hint("`flux-operator --help` lists the commands, the exit codes and the variables"),
+    })
+}
+
+/// Flags before the name of a plugin are whose?
+fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let is_first = arguments.get(1).is_some_and(|first| first == word.as_str());
+    if is_first
+        || word.contains(['/', '\\'])
+        || arguments.get(1).is_none_or(|first| !first.to_string_lossy().starts_with('-'))
+    {
+        return None;
+    }
+    find_program(&std::env::var_os(environment::PATH)?, &format!("flux-operator-{word}"))?;
+    Some(
+        CliError::usage(format!("{word} is a plugin, and its flags stand behind its name"))
+            .hint(format!("write `flux-operator {word}`, then the flags")),
+    )
 }
 
 /// Variables that stand for a flag, with its spellings.

@@ -109,8 +109,7 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                 .and_then(|c| c.context.clone())
                 .ok_or_else(|| Reason::ContextNotFound { name: name.clone(), known: known() })?;
             let cluster = config.clusters.iter().find(|c| c.name == context.cluster).and_then(|c| c.cluster.clone());
-            // kubectl works without a user entry (a proxy may add the credentials), but not without a cluster,
-            // unless --server stands in for it.
+            // Not without a cluster, unless --server stands in for it.
             let user = config.auth_infos.iter().find(|u| Some(&u.name) == context.user.as_ref());
             let cluster = match (cluster, &overrides.server) {
                 (Some(cluster), _) => cluster,
@@ -122,6 +121,19 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                     )));
                 }
             };
+            // A user that is named and not there would be anonymous. A server without TLS gets no credentials anyway: a proxy
+            // on this machine adds them.
+            let has_credentials = overrides.token.is_some() || overrides.client_certificate.is_some();
+            let is_plain = cluster.server.as_ref().is_some_and(|server| server.starts_with("http://"));
+            if let Some(named) = context.user.as_ref().filter(|named| !named.is_empty())
+                && user.is_none()
+                && !has_credentials
+                && !is_plain
+            {
+                return Err(Reason::Config(format!(
+                    "context {name} names user {named}, which is not in the kubeconfig"
+                )));
+            }
             Target {
                 context: Some(name),
                 namespace: context.namespace.filter(|n| !n.is_empty()),
@@ -242,6 +254,23 @@ mod tests {
         config.current_context = None;
         assert!(matches!(choose(config, &Overrides::default()), Err(Reason::NoCurrentContext { .. })));
         assert!(choose(Kubeconfig::default(), &Overrides::default()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_user_that_is_named_and_not_there_is_an_error_unless_credentials_come_otherwise() {
+        let without = |server: &str, overrides: &Overrides| {
+            let text = format!(
+                "current-context: a\ncontexts: [{{name: a, context: {{cluster: one, user: ghost}}}}]\n\
+                 clusters: [{{name: one, cluster: {{server: '{server}'}}}}]\nusers: []\n"
+            );
+            choose(config(&text), overrides).err().map(|reason| reason.to_string())
+        };
+        let plain = Overrides::default();
+        let error = without("https://one", &plain).unwrap_or_default();
+        assert!(error.contains("context a names user ghost, which is not in the kubeconfig"), "{error}");
+        assert_eq!(without("http://127.0.0.1:8001", &plain), None);
+        let token = Overrides { token: Some("t".to_owned().into()), ..Overrides::default() };
+        assert_eq!(without("https://one", &token), None);
     }
 
     #[test]

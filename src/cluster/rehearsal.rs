@@ -712,7 +712,7 @@ mod tests {
     }
 
     fn stage(denied: &[Permission]) -> Stage {
-        let (asked, written): (Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<String>>>) = Default::default();
+        let (asked, written) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (noting, writing) = (asked.clone(), written.clone());
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a", "resourceVersion": "7", "uid": "u"}});
         let service = tower::service_fn(move |request: Request<Body>| {

@@ -109,6 +109,53 @@ fn sorting_by_what_nothing_has_is_an_error() {
     sorted("nope").exits(2).stderr_has("columns: ");
 }
 
+/// Mistakes, and what is said of them.
+const MISTAKES: &[(&str, &str)] = &[
+    ("instal", "'install'"),
+    ("help gett", "did you mean `flux-operator help get`?"),
+    ("help environment", "`flux-operator --help` lists the commands, the exit codes and the variables"),
+    ("get all -o jsonpath", "write the template: jsonpath="),
+    ("get all -o jsno", "did you mean json?"),
+    ("create instance --sync-path x", "--sync-url"),
+    ("rbac reconcil ks app", "is no command line"),
+    ("rbac artifact list oci://x/y", "is not rehearsed"),
+    ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
+    ("rbac --user a --group b get ks", "cannot be used with"),
+];
+
+#[test]
+fn every_mistake_is_told_with_what_was_meant() {
+    for (line, says) in MISTAKES {
+        let run = run(&words(line)).exits(2);
+        assert!(run.stderr.contains(says), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("uninstall") && run.stdout.is_empty(), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_version_that_nobody_has_is_warned_about() {
+    run(&["create", "instance", "--distribution-version", "99"])
+        .exits(0)
+        .stderr_has("no Flux version of this program fits 99");
+    let usual = run(&["create", "instance", "--distribution-version", "2.9.x"]).exits(0);
+    assert!(usual.stderr.is_empty(), "{}", usual.stderr);
+}
+
+#[test]
+fn pages_and_help_tell_the_options_the_examples_and_the_variables() {
+    let page =
+        |name: &str| std::fs::read_to_string(format!("{}/man/{name}.1", env!("CARGO_MANIFEST_DIR"))).expect("a page");
+    let get = page("flux-operator-get-instance");
+    for text in ["User to impersonate", "Address of the API server", ".SH EXAMPLES"] {
+        assert!(get.contains(text), "the page lacks {text}");
+    }
+    for text in [page("flux-operator"), run(&["--help"]).exits(0).stdout] {
+        for variable in ["NAMESPACE", "OUTPUT", "TIMEOUT", "PROTECTED_CONTEXTS"] {
+            assert!(text.contains(&format!("FLUX_OPERATOR_{variable}")), "{variable} is missing: {text}");
+        }
+    }
+}
+
 fn with_variable(name: &str, value: &str, line: &str) -> Run {
     command(&words(line)).env(name, value).output().expect("runs").into()
 }
@@ -209,7 +256,7 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("explain instance.", &["instance.spec", "instance.status"], &[]),
     ("explain instance.spec.sy", &["instance.spec.sync"], &["instance.spec.distribution"]),
     ("explain ks.spec.sourceRef.", &["ks.spec.sourceRef.kind"], &[]),
-    ("apply -f fl", &["flux.yaml"], &[]),
+    ("apply instance -f fl", &["flux.yaml"], &[]),
     ("delete instance -f fl", &["flux.yaml"], &[]),
     ("plan instance -f fl", &["flux.yaml"], &[]),
     ("get ks -o ", &["json", "yaml"], &[]),

@@ -1,0 +1,227 @@
+//! How long the commands take that people type all day, with both kinds of credentials, beside kubectl at the same moment.
+//!
+//! ```text
+//! cargo build --release --bin flux-operator
+//! cargo run --example answer-speed [RUNS]
+//! ```
+//! Starts a control plane of its own, installs Flux with a sync, and runs each command and its kubectl counterpart by turns: what
+//! else the machine does meets both. First on loopback, with a client certificate and with a token (the request that carries one
+//! is larger than a packet); then with 20 ms added to each request by a proxy. Prints and never fails on a figure.
+//! `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::programs::unavailable_because;
+use support::{ControlPlane, Fallible, Fault, FaultProxy, FaultRule, Kubeconfig, Options, objects};
+
+const NAMESPACE: &str = "flux-system";
+const ADDED: Duration = Duration::from_millis(20);
+
+/// What a command is measured against.
+enum Goal {
+    /// At most this part of kubectl's time.
+    Part(f64),
+    Milliseconds(f64),
+}
+
+struct Case {
+    ours: &'static str,
+    kubectl: &'static str,
+    goal: Goal,
+}
+
+const CASES: &[Case] = &[
+    Case { ours: "get instance flux", kubectl: "get fluxinstance flux", goal: Goal::Part(8.0) },
+    Case { ours: "get components", kubectl: "get deploy,pods", goal: Goal::Part(4.0) },
+    Case { ours: "why instance", kubectl: "", goal: Goal::Milliseconds(20.0) },
+    Case { ours: "tree instance", kubectl: "", goal: Goal::Milliseconds(20.0) },
+    Case { ours: "check", kubectl: "", goal: Goal::Milliseconds(20.0) },
+    Case { ours: "plan instance", kubectl: "", goal: Goal::Milliseconds(30.0) },
+    Case { ours: "reconcile instance --in-process", kubectl: "", goal: Goal::Milliseconds(50.0) },
+];
+
+fn main() -> ExitCode {
+    if let Some(reason) = unavailable_because() {
+        eprintln!("not measured: it {reason}");
+        return ExitCode::SUCCESS;
+    }
+    let runs = env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(21);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(measure(runs))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Site {
+    plane: ControlPlane,
+    binary: PathBuf,
+    kubectl: PathBuf,
+    runs: usize,
+}
+
+async fn measure(runs: usize) -> Fallible<()> {
+    let binary = env::var_os("FLUX_OPERATOR").map_or_else(|| "target/release/flux-operator".into(), PathBuf::from);
+    let binary = binary.canonicalize().map_err(|_| "run first: cargo build --release --bin flux-operator")?;
+    let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
+    let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
+    let site = Site { plane, binary, kubectl, runs };
+    let certificate = site.plane.admin("measured")?.with_namespace(NAMESPACE)?;
+    site.install(&certificate).await?;
+    let token = site.token().await?.with_namespace(NAMESPACE)?;
+
+    println!("| command | certificate: ours | kubectl | ratio | token: ours | kubectl | ratio | goal |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for case in CASES {
+        let mut columns = vec![];
+        let mut met = true;
+        for kubeconfig in [&certificate, &token] {
+            let (ours, theirs) = site.by_turns(kubeconfig, case).await?;
+            let part = theirs.map(|theirs| theirs / ours);
+            met &= match case.goal {
+                Goal::Part(goal) => part.is_some_and(|part| part >= goal),
+                Goal::Milliseconds(goal) => ours <= goal,
+            };
+            columns.push(format!(
+                "{ours:.1} ms | {} | {}",
+                theirs.map_or("-".to_owned(), |theirs| format!("{theirs:.0} ms")),
+                part.map_or("-".to_owned(), |part| format!("1/{part:.1}"))
+            ));
+        }
+        let goal = match case.goal {
+            Goal::Part(goal) => format!("1/{goal}"),
+            Goal::Milliseconds(goal) => format!("{goal} ms"),
+        };
+        println!("| {} | {} | {goal}: {} |", case.ours, columns.join(" | "), if met { "met" } else { "missed" });
+    }
+    println!("\n| command | 20 ms added to each request | without | difference in round trips | one after the other |");
+    println!("| --- | --- | --- | --- | --- |");
+    for case in CASES {
+        site.far_away(&certificate, case).await?;
+    }
+    Ok(())
+}
+
+impl Site {
+    /// An admin who shows the token of a ServiceAccount.
+    async fn token(&self) -> Fallible<Kubeconfig> {
+        let client = self.plane.client();
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "measured"}});
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "measured"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "measured", "namespace": "default"}]});
+        objects::apply(client, "default", &[account, binding]).await?;
+        let wanted = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}});
+        let request = http::Request::post("/api/v1/namespaces/default/serviceaccounts/measured/token");
+        let request = request.header("content-type", "application/json").body(wanted.to_string().into_bytes())?;
+        let made: Value = client.request(request).await?;
+        self.plane.token("measured-token", made["status"]["token"].as_str().ok_or("no token")?)
+    }
+
+    async fn install(&self, kubeconfig: &Kubeconfig) -> Fallible<()> {
+        eprintln!("installing Flux");
+        let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": NAMESPACE},
+            "spec": {"distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"}}});
+        let file = self.plane.folder().join("flux.json");
+        std::fs::write(&file, instance.to_string())?;
+        let file = file.to_str().ok_or("a path in UTF-8")?;
+        let words = ["apply", "instance", "--in-process", "--timeout", "120s", "-f", file];
+        let output = self.run(&self.binary, kubeconfig.path(), &words).await?.1;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
+        }
+    }
+
+    async fn run(&self, program: &Path, kubeconfig: &Path, words: &[&str]) -> Fallible<(f64, std::process::Output)> {
+        let mut command = Command::new(program);
+        command.args(words).env_clear().env("PATH", env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.plane.folder()).env("KUBECONFIG", kubeconfig).stdin(Stdio::null());
+        let timed = move || {
+            let start = Instant::now();
+            command.output().map(|output| (start.elapsed().as_secs_f64() * 1000.0, output))
+        };
+        Ok(tokio::task::spawn_blocking(timed).await??)
+    }
+
+    /// Medians in milliseconds: ours, and kubectl's where it has such a command.
+    async fn by_turns(&self, kubeconfig: &Kubeconfig, case: &Case) -> Fallible<(f64, Option<f64>)> {
+        let words: Vec<&str> = case.ours.split(' ').collect();
+        let theirs: Vec<&str> = case.kubectl.split(' ').filter(|word| !word.is_empty()).collect();
+        let (mut ours, mut kubectl) = (vec![], vec![]);
+        // The first of each warms what is read from disk, and kubectl's cache.
+        for turn in 0..=self.runs {
+            let (time, output) = self.run(&self.binary, kubeconfig.path(), &words).await?;
+            let code = output.status.code().unwrap_or(-1);
+            if !matches!(code, 0 | 1 | 7) {
+                return Err(
+                    format!("{} ended with {code}: {}", case.ours, String::from_utf8_lossy(&output.stderr)).into()
+                );
+            }
+            let other = match theirs.is_empty() {
+                true => None,
+                false => Some(self.run(&self.kubectl, kubeconfig.path(), &theirs).await?.0),
+            };
+            if turn > 0 {
+                ours.push(time);
+                kubectl.extend(other);
+            }
+        }
+        Ok((median(ours), Some(median(kubectl)).filter(|time| *time > 0.0)))
+    }
+
+    async fn far_away(&self, kubeconfig: &Kubeconfig, case: &Case) -> Fallible<()> {
+        let proxy = FaultProxy::start(kubeconfig, self.plane.folder()).await?;
+        let words: Vec<&str> = case.ours.split(' ').chain(["-n", NAMESPACE]).collect();
+        let (mut near, mut far, mut chain) = (vec![], vec![], 0);
+        for turn in 0..=self.runs {
+            proxy.clear_rules();
+            near.push(self.run(&self.binary, proxy.kubeconfig().path(), &words).await?.0);
+            proxy.add_rule(FaultRule::every(Fault::Delay(ADDED)));
+            let before = proxy.requests().len();
+            far.push(self.run(&self.binary, proxy.kubeconfig().path(), &words).await?.0);
+            if turn == 0 {
+                let seen = proxy.requests();
+                let mut times: Vec<(Instant, Instant)> =
+                    seen.iter().skip(before).filter_map(|one| Some((one.begun, one.answered?))).collect();
+                times.sort_by_key(|(_, answered)| *answered);
+                // The most requests of which each began after the one before was answered.
+                let mut end: Option<Instant> = None;
+                for (begun, answered) in times {
+                    if end.is_none_or(|end| begun >= end) {
+                        chain += 1;
+                        end = Some(answered);
+                    }
+                }
+            }
+        }
+        let (near, far) = (median(near), median(far));
+        let trips = (far - near) / (ADDED.as_secs_f64() * 1000.0);
+        println!("| {} | {far:.0} ms | {near:.0} ms | {trips:.1} | {chain} |", case.ours);
+        Ok(())
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
