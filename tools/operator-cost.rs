@@ -78,8 +78,8 @@ async fn main() -> Fallible<()> {
     }
     println!("| annotation to answer | {} |", text(&mut times));
 
-    // What the changes before have set in motion comes to rest.
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    // What the changes before have set in motion comes to rest: kinds that went and came are looked for a minute apart.
+    tokio::time::sleep(Duration::from_secs(100)).await;
     bench.idle(Duration::from_secs(60 * minutes)).await?;
 
     flux::install_crds(bench.plane.client()).await?;
@@ -145,7 +145,8 @@ fn instance_kind() -> ResourceType {
 fn text(times: &mut [Duration]) -> String {
     times.sort();
     let at = |index: usize| times.get(index).copied().unwrap_or_default();
-    format!("{:.0?} (fastest {:.0?})", at(times.len() / 2), at(0))
+    let milliseconds = |index: usize| at(index).as_secs_f64() * 1000.0;
+    format!("{:.0} ms (fastest {:.0})", milliseconds(times.len() / 2), milliseconds(0))
 }
 
 impl Bench {
