@@ -41,6 +41,9 @@ pub enum BuildError {
     /// The distribution's manifests are not what Flux ships.
     #[error("{object} of the distribution: {problem}")]
     Manifest { object: String, problem: String },
+    /// An object that stays although the definition of its kind goes, and the object with it.
+    #[error("{object} needs {definition}, which would be deleted")]
+    DefinitionNeeded { object: String, definition: String },
     #[error(transparent)]
     Distribution(#[from] DistributionError),
 }
@@ -53,6 +56,11 @@ impl BuildError {
                 Some("use a newer program, a range without this minor, or allow unknown minors".to_string())
             }
             BuildError::UnmatchedPatch { hint, .. } | BuildError::NoDigests { hint, .. } => Some(hint.clone()),
+            BuildError::DefinitionNeeded { .. } => Some(
+                "keep the component that brings the definition in spec.components, or leave out what needs it: spec.sync needs \
+                 source-controller and kustomize-controller"
+                    .to_owned(),
+            ),
             BuildError::VersionRange(_) => {
                 Some("write a range such as 2.x, 2.9.x or >=2.8 <3, or one version such as 2.9.4".to_string())
             }

@@ -282,6 +282,10 @@ pub(super) async fn make_plan(
     let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.clone()).collect();
     let (owned, unreadable) = read_inventory(instance);
     let prune = plan::prune(cluster, live, plan::stale(&owned, &keys), &id).await?;
+    if let Some((object, definition)) = plan::needed_definition(&objects, &prune) {
+        let (object, definition) = (object.to_string(), definition.to_string());
+        return Err(Failure::Build(BuildError::DefinitionNeeded { object, definition }).into());
+    }
     let status = instance.status.clone().unwrap_or_default();
     let mut warnings: Vec<String> = built.warnings.iter().map(|warning| warning.message.clone()).collect();
     warnings.extend(unreadable.iter().map(|entry| {

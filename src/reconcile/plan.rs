@@ -388,6 +388,21 @@ pub async fn prune(
     Ok(planned)
 }
 
+/// Finds an object that is to stay although the definition of its kind is pruned; returned with the definition.
+pub fn needed_definition<'a>(
+    objects: &'a [PlannedObject],
+    prune: &'a [PlannedPrune],
+) -> Option<(&'a ObjectId, &'a ObjectId)> {
+    let goes = |object: &ObjectId| {
+        let is_its = |one: &&PlannedPrune| {
+            one.step == Step::Prune
+                && defines(&one.live).is_some_and(|(kind, _)| kind == (object.group.as_str(), object.kind.as_str()))
+        };
+        prune.iter().find(is_its).map(|one| &one.object)
+    };
+    objects.iter().find_map(|one| Some((&one.object, goes(&one.object)?)))
+}
+
 /// Returns why an object must not be deleted by the instance `owner` (name, namespace), or `None` when it may.
 pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
     if live.get("kind").is_some_and(|kind| kind == "Namespace") {

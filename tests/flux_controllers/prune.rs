@@ -31,13 +31,18 @@ enum Part {
 
 use Part::{Helm, Kustomize, Source, Sync};
 
-/// What is dropped together, one after the other. A sync needs the controllers of its kinds.
-const ORDERS: [&[&[Part]]; 6] = [
+/// What is dropped together, one after the other: every order there is, and two in which several go at once. A sync needs
+/// the controllers of its kinds, so it never goes after one of them.
+const ORDERS: [&[&[Part]]; 10] = [
     &[&[Sync], &[Kustomize], &[Helm], &[Source]],
+    &[&[Sync], &[Kustomize], &[Source], &[Helm]],
     &[&[Sync], &[Helm], &[Kustomize], &[Source]],
-    &[&[Helm], &[Sync], &[Kustomize], &[Source]],
-    &[&[Helm], &[Sync, Kustomize], &[Source]],
+    &[&[Sync], &[Helm], &[Source], &[Kustomize]],
     &[&[Sync], &[Source], &[Kustomize], &[Helm]],
+    &[&[Sync], &[Source], &[Helm], &[Kustomize]],
+    &[&[Helm], &[Sync], &[Kustomize], &[Source]],
+    &[&[Helm], &[Sync], &[Source], &[Kustomize]],
+    &[&[Helm], &[Sync, Kustomize], &[Source]],
     &[&[Sync, Kustomize, Helm, Source]],
 ];
 
@@ -227,8 +232,15 @@ async fn whatever_is_dropped_in_whatever_order_what_was_deployed_stays(cluster: 
         }
         eprintln!("{order:?}: everything stayed");
     }
-    // All of it stays without any instance, too.
     world.deploy().await;
+    for needed in [Kustomize, Source] {
+        let file = world.instance(&[needed]);
+        let refused = world.run(&format!("apply instance -f {file} --in-process --yes")).await.exits(1);
+        refused.stderr_has("which would be deleted").stderr_has("spec.sync needs");
+    }
+    let deployed = world.deployed().await;
+    assert!(deployed.values().all(|there| *there), "{deployed:?}");
+    // All of it stays without any instance, too.
     world.run("uninstall instance flux --in-process --yes").await.exits(0);
     let deployed = world.deployed().await;
     assert!(deployed.values().all(|there| *there), "{deployed:?}");
