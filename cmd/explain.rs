@@ -7,13 +7,14 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
+use flux_operator::format::nearest::nearest;
 use flux_operator::k8s::crd_fields::{self, ExplainError, FieldView};
 use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::common::args::{ObjectFormat, unknown_kind};
 use crate::render::field_text::field_text;
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Columns of the text form, on a terminal and in a pipe alike.
 const WIDTH: usize = 80;
@@ -130,7 +131,7 @@ fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> 
 fn unknown(error: &ExplainError) -> CliError {
     let report = CliError::usage(error.to_string());
     let ExplainError::NoField { name, known, .. } = error else { return report };
-    match suggest::nearest(name, known.iter().map(String::as_str)) {
+    match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => report.hint(format!("did you mean {near}?")),
         None if known.is_empty() => report.hint("it has no fields"),
         None => report.hint(format!("fields are {}", known.join(", "))),

@@ -21,7 +21,6 @@ pub mod logging;
 pub mod output;
 pub mod progress;
 pub mod prompt;
-pub mod suggest;
 pub mod usage;
 
 pub use config::Config;

@@ -1,5 +1,6 @@
 //! What the commands that write to objects have in common on the command line.
 
+use flux_operator::format::nearest::nearest;
 use std::str::FromStr;
 
 use clap::{ArgAction, ValueEnum};
@@ -9,7 +10,7 @@ use flux_operator::request::SuspendNote;
 use jiff::{SignedDuration, Span, Timestamp};
 use serde::Serialize;
 
-use crate::shell::{CliError, suggest};
+use crate::shell::CliError;
 
 /// `--dry-run=client|server`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -230,7 +231,7 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
 /// Says that a word means no kind, and which kind it may have been meant to be.
 pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
-    match suggest::nearest(word, kinds::words()) {
+    match nearest(word, kinds::words()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => {
             let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();

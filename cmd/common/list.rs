@@ -2,6 +2,7 @@
 
 use flux_operator::api::kinds::NAMESPACE;
 use flux_operator::cluster::ListOptions;
+use flux_operator::format::nearest::nearest;
 use flux_operator::inspect::listing::Listing;
 use flux_operator::k8s::ResourceType;
 use flux_operator::k8s::fields;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::read_source::{Source, within};
 use super::session::HINT_LIMIT;
 use crate::shell::output::{OutputArgs, print_list};
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Reads a label selector of the command line.
 pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
@@ -33,7 +34,7 @@ pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Op
         (!names.iter().any(|name| name == namespace)).then_some(names)
     };
     let Ok(Some(names)) = tokio::time::timeout(HINT_LIMIT.min(session.deadline.left()), look).await else { return };
-    let near = suggest::nearest(namespace, names.iter().map(String::as_str));
+    let near = nearest(namespace, names.iter().map(String::as_str));
     let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     shell.hint(&format!("there is no namespace {namespace}{near}"));
 }

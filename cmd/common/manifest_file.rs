@@ -1,5 +1,6 @@
 //! Manifests at the edge: where they come from, and how their problems are told.
 
+use flux_operator::format::nearest::nearest;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
@@ -11,7 +12,7 @@ use flux_operator::oci::download;
 use serde_json::Value;
 
 use super::registries::RegistryArgs;
-use crate::shell::{CliError, Shell, suggest};
+use crate::shell::{CliError, Shell};
 
 /// Tells the problems of a manifest one by one, below what was attempted.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
@@ -164,6 +165,6 @@ fn manifests_in(directory: &Path) -> Vec<String> {
 fn nearest_file(path: &Path) -> Option<String> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names = manifests_in(directory);
-    let name = suggest::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name).display().to_string())
 }

@@ -1,5 +1,6 @@
 //! Where a read command reads from: a cluster, or a dump named by `--from`.
 
+use flux_operator::format::nearest::nearest;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use serde_json::Value;
 
 use super::session::Session;
 use crate::common::connect::cli_error;
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// The way out where the API server does not serve what was asked for.
 pub const INSTALL_HINT: &str =
@@ -200,9 +201,9 @@ impl<'a> Source<'a> {
             return error.hint(format!("{name} is in namespace {}", elsewhere.join(", ")));
         }
         let here = names.iter().filter(|(ns, _)| namespace.is_none() || ns.as_deref() == namespace).map(|(_, n)| n);
-        match suggest::nearest(name, here.map(String::as_str)) {
+        match nearest(name, here.map(String::as_str)) {
             Some(near) => error.hint(format!("did you mean {near}?")),
-            None => match suggest::nearest(name, names.iter().map(|(_, n)| n.as_str())) {
+            None => match nearest(name, names.iter().map(|(_, n)| n.as_str())) {
                 Some(near) => {
                     let places: Vec<_> =
                         names.iter().filter(|(_, n)| n == near).filter_map(|(ns, _)| ns.as_deref()).collect();

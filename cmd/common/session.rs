@@ -1,5 +1,6 @@
 //! One command's way to the cluster: connection, namespace, deadline, and errors in the user's words.
 
+use flux_operator::format::nearest::nearest;
 use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
@@ -14,7 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Target;
 use super::args::{Named, Wanted};
 use crate::common::connect::{cli_error, connect};
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Deadline of a command, unless `--timeout` says otherwise.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -265,7 +266,7 @@ fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String
     }
     let here = existing.iter().filter(|(namespace, _)| *namespace == target.namespace);
     let here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
-    if let Some(near) = suggest::nearest(&target.name, here.iter().copied()) {
+    if let Some(near) = nearest(&target.name, here.iter().copied()) {
         return Some(format!("did you mean `{near}`?"));
     }
     match (existing.len(), here.len()) {

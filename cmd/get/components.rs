@@ -1,5 +1,6 @@
 //! `get components`: the controllers with their images and pods.
 
+use flux_operator::format::nearest::nearest;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::common::registries::SourceArgs;
 use crate::shell::output::OutputArgs;
-use crate::shell::{CliError, Exit, Shell, suggest};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Show the controllers of an installation
 ///
@@ -75,7 +76,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                         Exit::NotFound,
                         format!("component {name} not found{}", place(namespace.as_deref())),
                     );
-                    return Err(match suggest::nearest(name, rows.iter().map(|r| r.name.as_str())) {
+                    return Err(match nearest(name, rows.iter().map(|r| r.name.as_str())) {
                         Some(near) => error.hint(format!("did you mean {near}?")),
                         None => error,
                     });

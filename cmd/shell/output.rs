@@ -1,5 +1,6 @@
 //! `-o`, sorting, filters and labels: one list, printed as a person asked for it.
 
+use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
 use std::str::FromStr;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::jsonpath::{self, Template};
-use super::{CliError, Shell, environment, suggest};
+use super::{CliError, Shell, environment};
 use crate::render::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
 
 pub const OUTPUT: &str = "Output options";
@@ -57,7 +58,7 @@ impl FromStr for Format {
             "custom-columns" => Err("write the columns: custom-columns=NAME:.metadata.name,…".to_owned()),
             _ => {
                 let words = FORMATS.map(|f| f.split('=').next().unwrap_or(f));
-                let near = suggest::nearest(text, words).map(|w| format!("; did you mean {w}?")).unwrap_or_default();
+                let near = nearest(text, words).map(|w| format!("; did you mean {w}?")).unwrap_or_default();
                 Err(format!("expected one of {}{near}", FORMATS.join(", ")))
             }
         }
@@ -217,7 +218,7 @@ fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
         let names = listing.column_names();
         let error = CliError::usage(format!("there is no column {name}"))
             .hint(format!("columns: {}", names.iter().map(|n| n.to_lowercase()).collect::<Vec<_>>().join(", ")));
-        match suggest::nearest(name, names.iter().copied()) {
+        match nearest(name, names.iter().copied()) {
             Some(near) => error.hint(format!("did you mean {}?", near.to_lowercase())),
             None => error,
         }

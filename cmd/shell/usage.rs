@@ -1,5 +1,6 @@
 //! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
 
+use flux_operator::format::nearest::nearest;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{CliError, Exit, environment, suggest};
+use super::{CliError, Exit, environment};
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
 ///
@@ -54,7 +55,7 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     }
     let told = CliError::usage(format!("there is no command {word}"));
     let tree = commands();
-    let near = suggest::nearest(word, tree.get_subcommands().map(clap::Command::get_name));
+    let near = nearest(word, tree.get_subcommands().map(clap::Command::get_name));
     Some(match near {
         Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
         None => told.hint("`flux-operator --help` lists the commands, the exit codes and the variables"),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::components::Component;
 use super::rules::{self, FieldPath, Finding, schema};
 use super::{FluxInstance, crd};
+use crate::format::nearest::nearest;
 use crate::format::yaml::Location;
 
 /// A FluxInstance with the API's defaults filled in that breaks no rule: what a build starts from.
@@ -153,7 +154,7 @@ fn check_root(object: &Value) -> Vec<Finding> {
         object.as_object().into_iter().flatten().map(|(name, _)| name).filter(|name| !FIELDS.contains(&name.as_str()));
     unknown
         .map(|name| {
-            let meant = schema::nearest(name, FIELDS.into_iter()).map(|word| format!("; did you mean {word}?"));
+            let meant = nearest(name, FIELDS).map(|word| format!("; did you mean {word}?"));
             Finding::key(&FieldPath::default().field(name), format!("unknown field{}", meant.unwrap_or_default()))
         })
         .collect()

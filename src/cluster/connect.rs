@@ -24,6 +24,7 @@ use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::lease::HeldLease;
 use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, bounded};
+use crate::format::error::innermost;
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
 
@@ -305,14 +306,6 @@ fn load(what: &str, data: Option<&str>, path: Option<&str>) -> Result<Option<Vec
     }
     let Some(path) = path.filter(|p| !p.is_empty()) else { return Ok(None) };
     std::fs::read(Path::new(path)).map(Some).map_err(|e| Reason::Config(format!("{what} {path}: {e}")))
-}
-
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(next) = last.source() {
-        last = next;
-    }
-    last.to_string()
 }
 
 impl Cluster {

@@ -112,15 +112,6 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
-/// The innermost cause of a failure; the outer ones say "client error (Connect)".
-pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(next) = last.source() {
-        last = next;
-    }
-    last.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,8 +29,9 @@ use tokio::net::TcpStream;
 use tower::Service;
 
 use super::access::{self, Access};
-use super::error::{Reason, innermost};
+use super::error::Reason;
 use super::registry::BlobStream;
+use crate::format::error::innermost;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;

@@ -12,7 +12,9 @@ use flux_operator::oci::{
 use hyper::body::Bytes;
 use serde_json::json;
 
-use super::support::registry::{Authentication, FaultyRegistry, Mishap, PASSWORD, Passed, Registry, RegistryOptions};
+use super::support::registry::{
+    Authentication, FaultyRegistry, Implementation, Mishap, PASSWORD, Passed, Registry, RegistryOptions,
+};
 use super::{client, login, noise, repository, tests};
 
 tests![
@@ -21,6 +23,7 @@ tests![
     the_cache_saves_requests_and_survives_damage,
     a_distribution_that_is_signed_by_nobody_is_refused,
     an_image_is_copied_whole_between_registries_and_layouts,
+    every_registry_is_written_to_and_read_from,
     a_copy_that_is_cut_at_any_request_is_finished_by_the_next,
     blobs_that_images_share_are_mounted,
 ];
@@ -234,6 +237,45 @@ async fn an_image_is_copied_whole_between_registries_and_layouts() {
     std::fs::write(&blob, "{}").unwrap();
     let error = Copier::new(4).copy(&layout, name, &place(&client, &to.host(), "x"), None, None).await.unwrap_err();
     assert!(matches!(error.reason, Reason::Digest { .. }), "{error:?}");
+}
+
+/// What one registry stores goes to the next; judges that are none of ours see the same digests.
+async fn every_registry_is_written_to_and_read_from() {
+    let client = client(Credentials::Anonymous);
+    let mut last: Option<Registry> = None;
+    for implementation in Implementation::here() {
+        let options = RegistryOptions { implementation, ..RegistryOptions::default() };
+        let registry = Registry::start_with(options).await.unwrap();
+        let host = registry.host();
+        let manifests = repository(&host, "flux/manifests").with_tag("latest").unwrap();
+        let pushed = push_distribution(&client, &manifests).await;
+        let seen = registry.judge("crane", &["digest", &manifests.to_string()]).unwrap();
+        assert_eq!(seen.trim(), pushed.digest.to_string(), "{implementation:?}");
+        let own = place(&client, &host, "flux/manifests");
+        let manifest = oci::artifact_manifest(&own, "latest").await.unwrap();
+        let pulled = oci::artifact_files(&own, &manifest, &Limits::DISTRIBUTION).await.unwrap();
+        assert!(!pulled.is_empty(), "{implementation:?}");
+
+        let image = repository(&host, "fluxcd/app").with_tag("v1").unwrap();
+        let index = push_multi(&client, &image, &noise(300_000)).await;
+        let own = place(&client, &host, "fluxcd/app");
+        for tag in ["v2", "v3"] {
+            Copier::new(2).copy(&own, "v1", &own, Some(tag), None).await.unwrap();
+        }
+        assert_eq!(client.tags(&image.repository).await.unwrap(), ["v1", "v2", "v3"], "{implementation:?}");
+        let seen = registry.judge("regctl", &["image", "digest", &format!("{host}/fluxcd/app:v3")]).unwrap();
+        assert_eq!(seen.trim(), index.digest.to_string(), "{implementation:?}");
+        if let Some(before) = last.replace(registry) {
+            let from = place(&client, &before.host(), "fluxcd/app");
+            for (from, to) in
+                [(&from, &place(&client, &host, "mirror/app")), (&own, &place(&client, &before.host(), "back/app"))]
+            {
+                let copied = Copier::new(4).copy(from, "v1", to, Some("v1"), None).await.unwrap();
+                assert_eq!(copied.digest, index.digest, "{implementation:?}");
+                assert_eq!(to.manifest("v1").await.unwrap().digest, index.digest, "{implementation:?}");
+            }
+        }
+    }
 }
 
 async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {

@@ -56,8 +56,36 @@ pub enum Authentication {
     Token,
 }
 
+/// Which program serves. Only the first knows credentials, TLS and faults of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Implementation {
+    /// distribution 3, built as a Go program.
+    #[default]
+    Distribution,
+    /// distribution 2, as many still run it; a package of the system.
+    Distribution2,
+    /// The one inside crane: it sends no `Location` with 201, and cuts lists of tags without a `Link`.
+    Crane,
+}
+
+/// Where Debian's package `docker-registry` puts distribution 2.
+const DISTRIBUTION_2: &str = "/usr/bin/docker-registry";
+
+impl Implementation {
+    /// Those that can be started here: CI installs all of them.
+    pub fn here() -> Vec<Implementation> {
+        let mut all = vec![Implementation::Distribution, Implementation::Crane];
+        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        if is_ci || Path::new(DISTRIBUTION_2).is_file() {
+            all.push(Implementation::Distribution2);
+        }
+        all
+    }
+}
+
 #[derive(Default)]
 pub struct RegistryOptions<'a> {
+    pub implementation: Implementation,
     pub authentication: Authentication,
     /// Serves TLS with a certificate of this authority.
     pub authority: Option<&'a Authority>,
@@ -121,10 +149,19 @@ impl Registry {
             path("data")
         );
         write("config.yml", &config)?;
-        let arguments = ["serve".to_owned(), path("config.yml")];
+        let (program, arguments) = match options.implementation {
+            Implementation::Distribution => {
+                (programs.join("registry"), ["serve", &path("config.yml")].map(String::from).to_vec())
+            }
+            Implementation::Distribution2 => {
+                (PathBuf::from(DISTRIBUTION_2), ["serve", &path("config.yml")].map(String::from).to_vec())
+            }
+            Implementation::Crane => {
+                (programs.join("crane"), ["registry", "serve", "--address", "127.0.0.1:0"].map(String::from).to_vec())
+            }
+        };
         // Traces would be sent to a collector that is not there.
         let environment = BTreeMap::from([("OTEL_TRACES_EXPORTER".to_owned(), "none".to_owned())]);
-        let program = programs.join("registry");
         let mut server = ServerProcess::start("registry", &program, &arguments, &environment, folder.path())?;
         let deadline = Instant::now() + Duration::from_secs(20);
         let port = loop {
@@ -207,7 +244,7 @@ impl Registry {
 }
 
 fn listening_port(log: &str) -> Option<u16> {
-    let (_, rest) = log.split_once("listening on 127.0.0.1:")?;
+    let (_, rest) = log.split_once("listening on 127.0.0.1:").or_else(|| log.split_once("serving on port "))?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }

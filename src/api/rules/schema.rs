@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{FieldPath, Finding, list, shown};
 use crate::api::flux_instance::{ARTIFACT_PATTERN, INTERVAL_PATTERN};
+use crate::format::nearest::nearest;
 
 /// Marks a schema whose unknown fields are none of our business.
 pub(in crate::api) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -159,23 +160,4 @@ fn unknown_field(name: &str, properties: &Map<String, Value>) -> String {
             format!("unknown field; the fields here are {}", list(&known, "and"))
         }
     }
-}
-
-/// Returns the word that a person most likely meant, if one is near enough to be worth naming.
-pub(in crate::api) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    words
-        .map(|candidate| {
-            let other = candidate.to_lowercase();
-            // Half a word typed right (git for GitRepository) is near as well.
-            let score = if other.starts_with(&lower) && lower.len() > 2 {
-                0.9
-            } else {
-                strsim::normalized_damerau_levenshtein(&lower, &other).max(strsim::jaro_winkler(&lower, &other) - 0.2)
-            };
-            (score, candidate)
-        })
-        .filter(|(score, _)| *score >= 0.6)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }

@@ -1,7 +1,8 @@
 //! The nearest known word to a mistyped one.
 
-/// Returns the candidate most like `word`, if any is like it at all: Jaro-Winkler ≥ 0.75, as clap's own suggestions, or one
-/// slip of the fingers away, which that measure misses in short words (`tow` for `two`).
+/// Returns the candidate that a person most likely meant, if any is like `word` at all, in any case: Jaro-Winkler ≥ 0.75, as
+/// clap's own suggestions, or one slip of the fingers away, which that measure misses in short words (`tow` for `two`), or
+/// begun right (`git` for `GitRepository`).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates
@@ -9,8 +10,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|c| {
             let candidate = c.to_lowercase();
             let slip = candidate.chars().count() > 2 && strsim::osa_distance(&word, &candidate) <= 1;
+            let begun = word.chars().count() > 2 && candidate.starts_with(&word);
             let likeness = strsim::jaro_winkler(&word, &candidate);
-            (if slip { likeness.max(0.9) } else { likeness }, c)
+            (if slip || begun { likeness.max(0.9) } else { likeness }, c)
         })
         .filter(|(score, _)| *score >= 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -25,6 +27,7 @@ mod tests {
     fn a_typo_finds_its_word_and_nonsense_finds_none() {
         assert_eq!(nearest("podinf", ["flux", "podinfo"]), Some("podinfo"));
         assert_eq!(nearest("tow", ["one", "two"]), Some("two"));
+        assert_eq!(nearest("git", ["Bucket", "GitRepository"]), Some("GitRepository"));
         assert_eq!(nearest("zzz", ["flux", "podinfo"]), None);
     }
 }

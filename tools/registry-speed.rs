@@ -1,0 +1,200 @@
+//! How fast distributions come out of a registry, and images go from one to another.
+//!
+//! ```text
+//! cargo build --release
+//! cargo run --release --example registry-speed [RUNS]
+//! ```
+//! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact out of the
+//! registry, and with one out of the cache: median wall time and peak memory of RUNS runs (11 by default). Then all seven
+//! images of a version, for two platforms and of the size that Flux's have, from one registry to the other: `distribution mirror`
+//! beside `crane copy`, one image after the other, each round to repositories that are not there yet. Never fails on a figure.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of developers: it prints, and a failed one panics"
+)]
+
+#[path = "measure.rs"]
+mod measure;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use flux_operator::api::Component;
+use flux_operator::distribution::Distribution;
+use flux_operator::oci::{
+    Access, BlobSource, Credentials, Descriptor, Manifest, MediaType, Platform, Reference, Registries, Repository,
+};
+use hyper::body::Bytes;
+use measure::{Once, median};
+use serde_json::json;
+use support::Fallible;
+use support::registry::{Registry, unavailable_because};
+
+/// Compressed size of the layer that each platform of an image has, in bytes; all images share another one.
+const OWN_LAYER: usize = 24 << 20;
+const SHARED_LAYER: usize = 4 << 20;
+/// Rounds of mirroring.
+const ROUNDS: usize = 5;
+
+const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
+    metadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Some((measure::CHILD, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return measure::measure(command);
+    }
+    if let Some(reason) = unavailable_because() {
+        println!("not measured: it {reason}");
+        return ExitCode::SUCCESS;
+    }
+    let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(11);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    match runtime.block_on(run(runs)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(runs: usize) -> Fallible<()> {
+    let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
+    let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
+    if !binary.is_file() {
+        return Err(format!("{} is missing; run: cargo build --release", binary.display()).into());
+    }
+    let home = tempfile::tempdir()?;
+    let program = Program { binary, home: home.path().to_path_buf() };
+    let (from, to) = (Registry::start().await?, Registry::start().await?);
+    builds(&program, &from, runs).await?;
+    mirrors(&program, &from, &to).await
+}
+
+/// The program that is measured, with a home of its own.
+struct Program {
+    binary: PathBuf,
+    home: PathBuf,
+}
+
+impl Program {
+    async fn once(&self, arguments: &str) -> Fallible<Once> {
+        let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        let environment: Vec<(&str, OsString)> = vec![("HOME", self.home.clone().into())];
+        let once = measure::once(&self.binary, &words, environment).await?;
+        if once.code == 0 { Ok(once) } else { Err(format!("`{arguments}` ended with {}", once.code).into()) }
+    }
+}
+
+async fn builds(program: &Program, registry: &Registry, runs: usize) -> Fallible<()> {
+    let file = program.home.join("flux.yaml");
+    std::fs::write(&file, INSTANCE)?;
+    let artifact = format!("oci://{}/flux/manifests:latest", registry.host());
+    program.once(&format!("distribution push {artifact}")).await?;
+    let build = format!("build instance -f {}", file.display());
+    println!("## `build instance`, median of {runs}\n");
+    println!("| manifests | wall ms | CPU ms | peak MiB |\n| --- | --- | --- | --- |");
+    for (what, arguments) in [
+        ("embedded", build.clone()),
+        ("pulled", format!("{build} --distribution {artifact} --no-cache")),
+        ("cached, the tag asked for", format!("{build} --distribution {artifact}")),
+        ("cached, offline", format!("{build} --distribution {artifact} --offline")),
+    ] {
+        program.once(&arguments).await?;
+        let mut all = Vec::new();
+        for _ in 0..runs {
+            all.push(program.once(&arguments).await?);
+        }
+        let of = |figure: fn(&Once) -> f64| median(all.iter().map(figure).collect());
+        let (wall, cpu) = (of(|one| one.milliseconds), of(|one| one.cpu));
+        println!("| {what} | {wall:.1} | {cpu:.1} | {:.1} |", of(|one| one.mebibytes));
+    }
+    println!();
+    Ok(())
+}
+
+async fn mirrors(program: &Program, from: &Registry, to: &Registry) -> Fallible<()> {
+    let embedded = Distribution::embedded();
+    let newest = embedded.versions().pop().ok_or("no version")?;
+    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let mut images = Vec::new();
+    for (number, component) in Component::ALL.into_iter().enumerate() {
+        let tag = embedded.tag(&newest, component)?;
+        let repository = format!("{}/src/{component}", from.host()).parse::<Repository>()?;
+        push_image(&client, &repository.with_tag(&tag)?, number as u64).await?;
+        images.push(format!("{component}:{tag}"));
+    }
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let target = |who: &str| format!("{}/{who}-{round}", to.host());
+        let mirror = format!("distribution mirror {} --registry {}/src", target("ours"), from.host());
+        ours.push(program.once(&mirror).await?);
+        let start = Instant::now();
+        for image in &images {
+            to.judge(
+                "crane",
+                &["copy", &format!("{}/src/{image}", from.host()), &format!("{}/{image}", target("crane"))],
+            )?;
+        }
+        theirs.push(start.elapsed().as_secs_f64() * 1000.0);
+    }
+    let mebibytes = (images.len() * 2 * OWN_LAYER + SHARED_LAYER) >> 20;
+    let (wall, crane) = (median(ours.iter().map(|one| one.milliseconds).collect()), median(theirs));
+    println!("## {} images for two platforms, {mebibytes} MiB, median of {ROUNDS}\n", images.len());
+    println!("| | wall ms | peak MiB |\n| --- | --- | --- |");
+    println!("| `distribution mirror` | {wall:.0} | {:.1} |", median(ours.iter().map(|one| one.mebibytes).collect()));
+    println!("| `crane copy`, one after the other | {crane:.0} | |\n\nratio: 1/{:.1}", crane / wall);
+    Ok(())
+}
+
+/// Pushes an image for two platforms: a layer that all images share, and one of its own.
+async fn push_image(client: &Registries, reference: &Reference, number: u64) -> Fallible<()> {
+    let repository = &reference.repository;
+    let mut entries = Vec::new();
+    for (place, architecture) in ["amd64", "arm64"].into_iter().enumerate() {
+        let config = format!("{{\"architecture\": \"{architecture}\", \"number\": {number}}}").into_bytes();
+        let own = noise(OWN_LAYER, 2 * number + place as u64 + 2);
+        let mut blobs = Vec::new();
+        for (kind, bytes) in [
+            ("application/vnd.oci.image.config.v1+json", config),
+            ("application/vnd.oci.image.layer.v1.tar+gzip", noise(SHARED_LAYER, 1)),
+            ("application/vnd.oci.image.layer.v1.tar+gzip", own),
+        ] {
+            let descriptor = Descriptor::of(kind, &bytes);
+            client.push_blob(repository, &descriptor, &BlobSource::Bytes(bytes.into()), None, None).await?;
+            blobs.push(descriptor);
+        }
+        let manifest = json!({"schemaVersion": 2, "mediaType": MediaType::MANIFEST, "config": blobs[0],
+            "layers": &blobs[1..]});
+        let manifest = Manifest::parse(None, Bytes::from(manifest.to_string()))?;
+        client.push_manifest(&repository.with_digest(manifest.digest.clone()), &manifest).await?;
+        let platform = Platform { architecture: architecture.to_owned(), ..Platform::linux_amd64() };
+        entries.push(Descriptor { platform: Some(platform), ..manifest.descriptor() });
+    }
+    let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": entries});
+    client.push_manifest(reference, &Manifest::parse(None, Bytes::from(index.to_string()))?).await?;
+    Ok(())
+}
+
+/// Bytes that do not compress, always the same ones for a seed.
+fn noise(count: usize, seed: u64) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64.wrapping_mul(seed);
+    let mut bytes = Vec::with_capacity(count);
+    while bytes.len() < count {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes
+}
