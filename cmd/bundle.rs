@@ -154,7 +154,7 @@ fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliEr
     let namespace = instances.first().and_then(|instance| flux_operator::k8s::fields::namespace(instance));
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
-    let options = CheckOptions { pre: false, namespace, client: CLIENT, now, distribution: None };
+    let options = CheckOptions { pre: false, namespace, client: CLIENT, now, to: None, distribution: None };
     Ok(vec![
         view("status", &status(snapshot, namespace, CLIENT, &known, now).map_steps(|step| command(&step)))?,
         view("why", &overview(snapshot, None, now).map_steps(|step| command(&step)))?,

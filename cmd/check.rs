@@ -25,6 +25,9 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator check\n\n  \
     # API versions of manifests in Git\n  \
     flux-operator check -f ./clusters\n\n  \
+    # What the next minor changes: for the cluster, and for manifests in Git\n  \
+    flux-operator check --to 2.9\n  \
+    flux-operator check -f ./repository --to 2.9\n\n  \
     # One line for a chat\n  \
     flux-operator check --short")]
 pub struct Args {
@@ -38,6 +41,10 @@ pub struct Args {
     /// would change them
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
     pub filename: Option<String>,
+    /// Also what this version of Flux changes: flags and gates of controllers that
+    /// are gone, stricter substitution, the Kubernetes it needs
+    #[arg(long, value_name = "VERSION", conflicts_with = "pre")]
+    pub to: Option<String>,
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
@@ -54,11 +61,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let distribution = args.source.open_named(shell).await?;
+        let target = args.to.as_deref().map(manifest_files::target).transpose()?;
         let options = CheckOptions {
             pre: args.pre,
             namespace: &namespace,
             client: env!("CARGO_PKG_VERSION"),
             now: source.now(),
+            to: target.as_ref(),
             distribution: distribution.as_ref(),
         };
         let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
@@ -75,17 +84,25 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// Whether every manifest is written at the API version that the newest Flux stores.
 fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (_, migration) = manifest_files::migration(place, None, shell)?;
-    let (edits, lost) = manifest_files::lines(&migration);
+    let (looked_at, mut migration) = manifest_files::migration(place, args.to.as_deref(), shell)?;
+    if let Some(to) = &args.to {
+        migration.changes = manifest_files::changes(&looked_at, &manifest_files::target(to)?);
+    }
+    let (edits, mut lost) = manifest_files::lines(&migration);
+    lost.extend(manifest_files::change_lines(&migration));
     match structured(&migration, &args.view.output)? {
         Some(text) => shell.print(&text)?,
         None => shell.print(&lost.iter().fold(edits, |text, line| text + line + "\n"))?,
     }
     if migration.edits() + migration.lost() == 0 {
         shell.status(&format!("every Flux object is written as Flux {} stores it", migration.flux));
-        return Ok(Exit::Done);
+        let breaks = migration.changes.iter().any(|change| change.breaks);
+        return Ok(if breaks { Exit::Failed } else { Exit::Done });
     }
-    shell.hint(&format!("rewrite them with `flux-operator migrate -f {place}`"));
+    shell.hint(&format!(
+        "rewrite them with `flux-operator migrate -f {place}{}`",
+        args.to.as_ref().map(|to| format!(" --to {to}")).unwrap_or_default()
+    ));
     Ok(Exit::Failed)
 }
 

@@ -61,6 +61,7 @@ pub enum Command {
     Why(crate::why::Args),
     Check(crate::check::Args),
     Version(crate::version::Args),
+    WhatChanged(crate::what_changed::Args),
     #[command(subcommand)]
     Create(crate::create::Command),
     #[command(subcommand)]

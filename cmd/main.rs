@@ -44,6 +44,7 @@ mod tree;
 mod uninstall;
 mod version;
 mod wait;
+mod what_changed;
 mod why;
 
 use cli::{Cli, Command};
@@ -114,6 +115,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Why(args) => why::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),
         Command::Version(args) => version::run(&args, shell),
+        Command::WhatChanged(args) => what_changed::run(&args, shell),
         Command::Stats(args) => stats::run(&args, shell),
         Command::Status(args) => status::run(&args, shell),
         Command::Plan(command) => plan::run(&command, shell),

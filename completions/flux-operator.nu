@@ -6,7 +6,7 @@ module completions {
 
   # Install, configure, inspect and reconcile Flux on Kubernetes
   export extern flux-operator [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -20,7 +20,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -36,7 +35,7 @@ module completions {
 
   # Show lists: instances, components, history, inventory, Flux resources
   export extern "flux-operator get" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -50,7 +49,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -80,7 +78,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -94,7 +92,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -134,7 +131,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -148,7 +145,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -177,7 +173,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -191,7 +187,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -229,7 +224,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -243,7 +238,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -275,7 +269,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -289,7 +283,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -320,7 +313,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -334,7 +327,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -382,7 +374,7 @@ module completions {
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -396,7 +388,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -415,7 +406,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -429,7 +420,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -449,7 +439,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -463,14 +453,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
+    name: string              # Name of the object
   ]
 
   def "nu-complete flux-operator tree helmrelease color" [] {
@@ -483,7 +472,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -497,14 +486,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
+    name: string              # Name of the object
   ]
 
   def "nu-complete flux-operator tree resourceset color" [] {
@@ -517,7 +505,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -531,48 +519,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
-  ]
-
-  def "nu-complete flux-operator tree resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator tree resource" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree resource color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
+    name: string              # Name of the object
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -595,10 +548,6 @@ module completions {
   export extern "flux-operator tree help resourceset" [
   ]
 
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator tree help resource" [
-  ]
-
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator tree help help" [
   ]
@@ -611,7 +560,7 @@ module completions {
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -625,7 +574,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -662,7 +610,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show new events
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -676,7 +624,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -699,7 +646,7 @@ module completions {
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -713,7 +660,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -731,7 +677,7 @@ module completions {
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -745,7 +691,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -776,7 +721,7 @@ module completions {
     --follow(-f)              # Go on with what is written, until Ctrl-C
     --output(-o): string@"nu-complete flux-operator logs output" # Lines to read, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -790,7 +735,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -815,7 +759,7 @@ module completions {
     --max-size: string        # Megabytes of text at most, before compression
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -829,7 +773,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -857,7 +800,7 @@ module completions {
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -871,7 +814,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -889,7 +831,7 @@ module completions {
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -903,7 +845,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -921,7 +862,7 @@ module completions {
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -935,14 +876,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, KIND NAME, or a KIND for all of it; everything without
+    ...resource: string       # KIND/NAME, or KIND NAME; everything that is not well without
   ]
 
   def "nu-complete flux-operator why instance color" [] {
@@ -953,7 +893,7 @@ module completions {
   export extern "flux-operator why instance" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -967,7 +907,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -997,7 +936,8 @@ module completions {
   export extern "flux-operator check" [
     --pre                     # Only what an installation needs beforehand
     --short                   # One line with the sums and the problems
-    --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --filename(-f): string    # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
@@ -1009,7 +949,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1023,7 +963,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1041,7 +980,7 @@ module completions {
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1055,12 +994,54 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator version color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator what-changed ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator what-changed color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show who changed what, in the order of time
+  export extern "flux-operator what-changed" [
+    --since: string           # Since when: 30m, 2h, 3d, or 2026-11-22T08:00:00Z
+    --all-namespaces(-A)      # All namespaces, whatever -n says
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Leave the heading out
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator what-changed ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Go on and show every change
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator what-changed color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -1070,7 +1051,7 @@ module completions {
 
   # Create secrets and manifests from flags
   export extern "flux-operator create" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1084,7 +1065,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1170,7 +1150,7 @@ module completions {
     --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Whose identity to log in with instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --output(-o): string@"nu-complete flux-operator create instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1184,7 +1164,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1199,7 +1178,7 @@ module completions {
 
   # Create the secrets Flux needs
   export extern "flux-operator create secret" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1213,7 +1192,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1245,7 +1223,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1259,7 +1237,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1293,7 +1270,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1306,7 +1283,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1341,7 +1317,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1355,7 +1331,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1388,7 +1363,7 @@ module completions {
     --app-installation-id: string # Number of the installation
     --app-private-key-file: path # Private key of the app, in PEM
     --app-base-url: string    # API of a GitHub Enterprise server
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1402,7 +1377,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1435,7 +1409,7 @@ module completions {
     --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
     --secretkey-file: path    # Read the secret key from a file of one line
     --secretkey-env: string   # Read the secret key from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1449,7 +1423,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1483,7 +1456,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1497,7 +1470,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1528,7 +1500,7 @@ module completions {
     --tls-crt-file: path      # Client certificate, in PEM
     --tls-key-file: path      # Private key of the client certificate, in PEM
     --ca-crt-file: path       # Certificate authority of the server, in PEM
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1542,7 +1514,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1574,7 +1545,7 @@ module completions {
     --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
     --age-key-stdin           # Read age identities from standard input
     --gpg-key-stdin           # Read an armoured GPG private key from standard input
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1588,7 +1559,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1692,7 +1662,7 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1706,7 +1676,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1725,7 +1694,7 @@ module completions {
 
   # Print the objects of a FluxInstance
   export extern "flux-operator build instance" [
-    --filename(-f): path      # File with one FluxInstance among its documents; - for standard input
+    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
     --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
@@ -1740,7 +1709,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1754,7 +1723,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1781,7 +1749,7 @@ module completions {
 
   # Show what an apply would change
   export extern "flux-operator plan" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1795,7 +1763,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1818,7 +1785,7 @@ module completions {
 
   # Show what an apply of a FluxInstance would change
   export extern "flux-operator plan instance" [
-    --filename(-f): path      # File with the FluxInstance; - reads standard input
+    --filename(-f): string    # File with the FluxInstance; - reads standard input
     --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
@@ -1834,7 +1801,7 @@ module completions {
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1848,7 +1815,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1876,7 +1842,7 @@ module completions {
 
   # Apply objects and wait for what comes of them
   export extern "flux-operator apply" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1890,7 +1856,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1917,7 +1882,7 @@ module completions {
 
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply instance" [
-    --filename(-f): path      # File with the FluxInstance; - reads standard input
+    --filename(-f): string    # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
     --yes(-y)                 # Do not ask
@@ -1938,7 +1903,7 @@ module completions {
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1952,7 +1917,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1979,7 +1943,7 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1993,7 +1957,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2039,7 +2002,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2053,7 +2016,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2090,7 +2052,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2104,7 +2066,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2134,9 +2095,9 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile every object of a kind now
   export extern "flux-operator reconcile all" [
-    --kind: string            # The same as a flag
+    --kind: string            # Kind of the objects: any case, plural or short name
     --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
@@ -2144,7 +2105,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2158,14 +2119,12 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds of the objects: any case, plural or short name; all without
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2180,7 +2139,7 @@ module completions {
   export extern "flux-operator reconcile help resource" [
   ]
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile every object of a kind now
   export extern "flux-operator reconcile help all" [
   ]
 
@@ -2194,7 +2153,7 @@ module completions {
 
   # Go back to what worked before
   export extern "flux-operator rollback" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2208,7 +2167,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2239,7 +2197,7 @@ module completions {
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2253,7 +2211,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2281,7 +2238,7 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2295,7 +2252,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2317,7 +2273,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2331,7 +2287,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2357,7 +2312,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2371,7 +2326,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2403,7 +2357,7 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2417,7 +2371,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2447,7 +2400,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2461,7 +2414,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2495,7 +2447,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2509,7 +2461,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2541,7 +2492,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2555,7 +2506,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2591,7 +2541,7 @@ module completions {
 
   # Wait until an object is ready
   export extern "flux-operator wait" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2605,7 +2555,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2631,7 +2580,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2645,7 +2594,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2675,7 +2623,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2689,7 +2637,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2712,7 +2659,7 @@ module completions {
     --all-namespaces(-A)      # Everywhere instead of in one namespace
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2726,7 +2673,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2763,7 +2709,7 @@ module completions {
 
   # Delete objects
   export extern "flux-operator delete" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2777,7 +2723,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2804,14 +2749,13 @@ module completions {
 
   # Delete a FluxInstance
   export extern "flux-operator delete instance" [
-    --filename(-f): path      # The instance that a file holds, or standard input (-)
     --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2825,7 +2769,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2861,7 +2804,7 @@ module completions {
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2875,7 +2818,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2961,7 +2903,7 @@ module completions {
     --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
     --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
     --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
-    --filename(-f): path      # File or https:// address with a FluxInstance to apply; - reads standard input
+    --filename(-f): string    # File or https:// address with a FluxInstance to apply; - reads standard input
     --instance                # Apply an instance that the flags below describe; any of them does so
     --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
     --distribution-version: string # Flux version, exact or a range
@@ -2994,7 +2936,7 @@ module completions {
     --dry-run                 # Only show what would change
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3008,7 +2950,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3023,7 +2964,7 @@ module completions {
 
   # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3037,7 +2978,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3072,7 +3012,7 @@ module completions {
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3086,7 +3026,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3113,7 +3052,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3127,7 +3066,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3146,7 +3084,7 @@ module completions {
     --dry-run                 # Only show which there are
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3160,7 +3098,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3195,7 +3132,7 @@ module completions {
 
   # Print objects without what the cluster added
   export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3209,7 +3146,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3229,7 +3165,7 @@ module completions {
   # Print a FluxInstance without what the cluster added
   export extern "flux-operator export instance" [
     --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3243,7 +3179,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3267,7 +3202,7 @@ module completions {
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3281,7 +3216,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3303,7 +3237,7 @@ module completions {
   export extern "flux-operator export report" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3317,7 +3251,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3352,12 +3285,12 @@ module completions {
 
   # Rewrite deprecated API versions of Flux in files
   export extern "flux-operator migrate" [
-    --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
-    --path: path              # Folder or file to rewrite; - reads standard input and prints the text
+    --filename(-f): string    # Folder or file to rewrite; - reads standard input and prints the text
+    --path: string            # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
     --dry-run                 # Only say what would be changed
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3371,7 +3304,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3400,7 +3332,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3414,7 +3346,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3448,7 +3379,7 @@ module completions {
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
     --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3462,7 +3393,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3478,7 +3408,7 @@ module completions {
 
   # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3492,7 +3422,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3521,7 +3450,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3535,7 +3464,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3570,7 +3498,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3584,7 +3512,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3609,7 +3536,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3623,7 +3550,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3649,7 +3575,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3663,7 +3589,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3688,7 +3613,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3702,7 +3627,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3749,7 +3673,7 @@ module completions {
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3763,7 +3687,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3800,7 +3723,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3814,7 +3737,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3855,7 +3777,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3869,7 +3791,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3889,7 +3810,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3903,7 +3824,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3963,7 +3883,7 @@ module completions {
 
   # Push, pull and compare OCI artifacts with manifests
   export extern "flux-operator artifact" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3977,7 +3897,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4002,7 +3921,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4016,7 +3935,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4038,7 +3956,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4052,7 +3970,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4074,7 +3991,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4088,7 +4005,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4109,7 +4025,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4123,7 +4039,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4154,7 +4069,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4168,7 +4083,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4204,45 +4118,6 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator artifact help help" [
-  ]
-
-  def "nu-complete flux-operator rbac format" [] {
-    [ "yaml" "json" "name" ]
-  }
-
-  def "nu-complete flux-operator rbac color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print the least Role or ClusterRole under which a command line works
-  export extern "flux-operator rbac" [
-    --user: string            # Bind the roles to this user
-    --group: string           # Bind the roles to this group
-    --service-account: string # Bind the roles to this ServiceAccount
-    --name: string            # Name of the roles [default: flux-operator-COMMAND]
-    --output(-o): string@"nu-complete flux-operator rbac format" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator rbac color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    ...command: string        # The command line, without the program's name
   ]
 
   def "nu-complete flux-operator controller log_encoding" [] {
@@ -4297,7 +4172,7 @@ module completions {
     --web-config-secret-name: string
     --token-cache-max-size: string
     --token-cache-max-duration: string
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4311,7 +4186,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4330,7 +4204,7 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator completion" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4344,7 +4218,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4360,7 +4233,7 @@ module completions {
 
   # Write files that are derived from the code
   export extern "flux-operator generate" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4374,7 +4247,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4389,7 +4261,7 @@ module completions {
 
   # Write one man page per command into a folder
   export extern "flux-operator generate man" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4403,7 +4275,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4419,7 +4290,7 @@ module completions {
 
   # Write the completion scripts into a folder
   export extern "flux-operator generate completions" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4433,7 +4304,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4449,7 +4319,7 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate crds" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4463,7 +4333,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4479,7 +4348,7 @@ module completions {
 
   # Write the operator's manifests and its chart into a folder
   export extern "flux-operator generate deploy" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4493,7 +4362,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4509,7 +4377,7 @@ module completions {
 
   # Write the JSON schemas of the views into a folder
   export extern "flux-operator generate schemas" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: see below]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4523,7 +4391,6 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4613,10 +4480,6 @@ module completions {
   export extern "flux-operator help tree resourceset" [
   ]
 
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator help tree resource" [
-  ]
-
   # Show what manages an object and where its content comes from
   export extern "flux-operator help trace" [
   ]
@@ -4663,6 +4526,10 @@ module completions {
 
   # Show the versions of this program, the operator, Flux and the cluster
   export extern "flux-operator help version" [
+  ]
+
+  # Show who changed what, in the order of time
+  export extern "flux-operator help what-changed" [
   ]
 
   # Create secrets and manifests from flags
@@ -4745,7 +4612,7 @@ module completions {
   export extern "flux-operator help reconcile resource" [
   ]
 
-  # Reconcile every Flux object now, or those of some kinds
+  # Reconcile every object of a kind now
   export extern "flux-operator help reconcile all" [
   ]
 
@@ -4923,10 +4790,6 @@ module completions {
 
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator help artifact list" [
-  ]
-
-  # Print the least Role or ClusterRole under which a command line works
-  export extern "flux-operator help rbac" [
   ]
 
   # Run as the operator: look after the FluxInstance `flux` of one namespace

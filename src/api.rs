@@ -6,6 +6,7 @@ mod checked;
 mod components;
 pub(crate) mod conditions;
 pub mod crd;
+pub mod field_managers;
 pub(crate) mod flux_instance;
 mod flux_report;
 pub(crate) mod history;

@@ -60,6 +60,7 @@ pub mod api_migration;
 mod controllers;
 mod export;
 mod lines;
+pub mod minor_changes;
 mod names;
 mod notation;
 mod packaged;

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod bundle;
+pub mod changes;
 pub mod checks;
 pub mod components;
 pub mod debug;
@@ -28,5 +29,6 @@ pub mod status;
 pub mod suspended;
 pub mod trace;
 pub mod tree;
+pub mod upgrade;
 pub mod version;
 pub mod why;

@@ -3,11 +3,13 @@
 //! ```text
 //! cargo build --release
 //! cargo run --release --example scale [RUNS [SIZE...]]
+//! cargo run --release --example scale incident [RUNS]
 //! ```
 //! Starts a control plane of its own (as `local-cluster` does), creates GitRepositories with a status across namespaces
 //! until there are SIZE Flux objects, and prints wall time (median of RUNS, 11 by default), CPU time, peak memory and
 //! requests per command, at each SIZE (2000 and 10000; 0 for none). It never fails on a
-//! figure. `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+//! figure. `incident` makes 2,000 objects of which 143 fail, and measures what is asked then beside `get all -A`.
+//! `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -29,7 +31,7 @@ use futures::stream::{self, StreamExt};
 use kube::Client;
 use serde_json::{Value, json};
 use support::programs::unavailable_because;
-use support::{ControlPlane, Fallible, Options, flux, objects};
+use support::{Behaviour, ControlPlane, Fallible, Options, PodRule, flux, incident, objects};
 
 /// GitRepositories are spread over this many namespaces.
 const NAMESPACES: usize = 20;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         eprintln!("error: cannot start a control plane: it {reason}");
         return ExitCode::FAILURE;
     }
+    let is_incident = arguments.first().is_some_and(|word| word == "incident");
+    let arguments = &arguments[usize::from(is_incident)..];
     let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(11);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -59,7 +63,11 @@ fn main() -> ExitCode {
     };
     let sizes: Vec<usize> = arguments.iter().skip(1).filter_map(|text| text.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![2_000, 10_000] } else { sizes };
-    match runtime.block_on(run(runs, &sizes)) {
+    let measured = match is_incident {
+        true => runtime.block_on(run_incident(runs)),
+        false => runtime.block_on(run(runs, &sizes)),
+    };
+    match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -253,7 +261,7 @@ fn verdict(case: &Case, figures: &Figures) -> String {
     [time, memory].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
+async fn start(runs: usize) -> Fallible<Bench> {
     let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
     let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
     if !binary.is_file() {
@@ -263,7 +271,62 @@ async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
     let admin = plane.admin(USER)?.with_namespace("flux-system")?;
     let kubeconfig = admin.path().to_path_buf();
-    let bench = Bench { plane, kubeconfig, binary, kubectl, runs };
+    Ok(Bench { plane, kubeconfig, binary, kubectl, runs })
+}
+
+/// What people ask for when 143 of 2,000 objects fail.
+async fn run_incident(runs: usize) -> Fallible<()> {
+    const OBJECTS: usize = 2_000;
+    let bench = start(runs).await?;
+    let client = bench.plane.client().clone();
+    eprintln!("installing Flux");
+    bench.install().await?;
+    make_namespaces(&client).await?;
+    bench.plane.kubelet().add_rule(PodRule::new("scale-00", Behaviour::CrashLoop { exit_code: 1, restarts: 5 }));
+    objects::apply(&client, "scale-00", &incident::workload()).await?;
+    eprintln!("creating {OBJECTS} Flux objects");
+    let all = incident::flux_objects(OBJECTS).into_iter().map(|mut object| {
+        let status = object.as_object_mut().and_then(|object| object.remove("status")).unwrap_or_default();
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let path = match object["kind"].as_str() {
+            Some("GitRepository") => sources_path(namespace),
+            _ => format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{namespace}/kustomizations"),
+        };
+        create(&client, path, object, status)
+    });
+    finish(stream::iter(all.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY).collect().await)?;
+    let folder = bench.plane.folder().join("dump");
+    std::fs::create_dir_all(folder.join("logs"))?;
+    let text = incident::log(100 << 20);
+    let name = "kustomize-controller";
+    let labels = json!({"app": name, "app.kubernetes.io/part-of": "flux"});
+    let pod = json!({"containers": [{"name": "manager", "image": "x"}]});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "flux-system", "labels": labels},
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kc-1", "namespace": "flux-system", "labels": labels}, "spec": pod}]});
+    std::fs::write(folder.join("objects.json"), list.to_string())?;
+    let marks = |word: &str| format!("==== {word} logs for container manager of pod flux-system/kc-1 ====\n");
+    std::fs::write(folder.join("logs/logs.txt"), format!("{}{text}{}", marks("START"), marks("END")))?;
+    let logs = |filter: &str| format!("logs {filter} --from {}", folder.display());
+    println!("## {OBJECTS} Flux objects of which {} fail\n", incident::FAILING);
+    let get = Case::new("get all -A", "get all -A", "get gitrepo,ks -A");
+    let beside = bench.figures(&bench.binary, &get.ours, &[]).await?;
+    bench
+        .report(&[
+            get,
+            Case::new("why -A", "why -A", "").goal(2.0 * beside.milliseconds, None),
+            Case::new("what-changed", "what-changed", ""),
+            Case::new("bundle", "bundle -o - --timeout 60s", "").goal(5_000.0, Some(100.0)),
+            Case::new("logs of one object, 100 MB", &logs("ks/app-4711 -n scale-00"), "").goal(500.0, None),
+            Case::new("logs of errors, 100 MB", &logs("--level error"), "").goal(500.0, None),
+        ])
+        .await?;
+    Ok(())
+}
+
+async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
+    let bench = start(runs).await?;
     let client = bench.plane.client().clone();
 
     eprintln!("installing Flux");

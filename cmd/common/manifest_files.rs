@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::yaml;
+use flux_operator::inspect::upgrade::{Finding, ManifestFile, Target, files_for};
 use serde::Serialize;
 
 use crate::shell::{CliError, Shell};
@@ -17,6 +18,8 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 pub struct LookedAt {
     /// `None` is standard input.
     pub path: Option<PathBuf>,
+    /// As it is written.
+    pub text: String,
     pub migrated: Migrated,
 }
 
@@ -28,6 +31,9 @@ pub struct FileMigration {
     /// The Flux version whose API versions are wanted.
     pub flux: String,
     pub files: Vec<FileChanges>,
+    /// What the version changes beside its API, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Finding>,
 }
 
 /// What is to be done in one file, or was.
@@ -54,6 +60,32 @@ fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxV
     })
 }
 
+/// A version of Flux to go to (see [`flux_version`]).
+pub fn target(word: &str) -> Result<Target, CliError> {
+    let distribution = Distribution::embedded();
+    let version = flux_version(&distribution, Some(word))?;
+    Target::of(&distribution, version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))
+}
+
+/// What a version changes for manifests beside its API.
+pub fn changes(looked_at: &[LookedAt], target: &Target) -> Vec<Finding> {
+    let file = |one: &LookedAt| ManifestFile {
+        path: one.path.clone().unwrap_or_else(|| PathBuf::from("-")),
+        text: one.text.clone(),
+    };
+    files_for(target, &looked_at.iter().map(file).collect::<Vec<_>>())
+}
+
+/// One line each.
+pub fn change_lines(migration: &FileMigration) -> Vec<String> {
+    let line = |change: &Finding| {
+        let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line}: {}: {}", change.path, change.object, change.message)
+    };
+    migration.changes.iter().map(line).collect()
+}
+
 /// Looks at manifests with the eyes of a Flux version (see [`flux_version`]): file by file, and what is to be done.
 pub fn migration(place: &str, to: Option<&str>, shell: &Shell) -> Result<(Vec<LookedAt>, FileMigration), CliError> {
     let distribution = Distribution::embedded();
@@ -73,7 +105,7 @@ fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<Loo
     if place == "-" {
         let text = yaml::read(std::io::stdin().lock()).map_err(|e| failed(Path::new("standard input"), &e))?;
         let migrated = versions.migrate(&text).map_err(|e| failed(Path::new("standard input"), &e))?;
-        return Ok(vec![LookedAt { path: None, migrated }]);
+        return Ok(vec![LookedAt { path: None, text, migrated }]);
     }
     let root = Path::new(place);
     let mut paths = vec![];
@@ -83,8 +115,8 @@ fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<Loo
     for path in paths {
         let file = std::fs::File::open(&path).map_err(|e| failed(&path, &e))?;
         let text = yaml::read(file.take(yaml::MAX_INPUT_BYTES as u64 + 1));
-        match text.and_then(|text| versions.migrate(&text)) {
-            Ok(migrated) => all.push(LookedAt { path: Some(path), migrated }),
+        match text.and_then(|text| versions.migrate(&text).map(|migrated| (text, migrated))) {
+            Ok((text, migrated)) => all.push(LookedAt { path: Some(path), text, migrated }),
             // A folder of charts holds templates; a file that was named is meant.
             Err(error) if root.is_dir() => {
                 shell.warn(&format!("{} is left alone: it cannot be read as YAML ({error})", path.display()));
@@ -154,7 +186,7 @@ impl FileMigration {
             lost: one.migrated.lost.clone(),
         };
         let files = looked_at.iter().map(changes).filter(|file| !file.edits.is_empty() || !file.lost.is_empty());
-        FileMigration { flux: flux.name.clone(), files: files.collect() }
+        FileMigration { flux: flux.name.clone(), files: files.collect(), changes: vec![] }
     }
 
     /// How many objects are written at another version.

@@ -1,6 +1,7 @@
 //! `generate schemas`: the configuration file, and what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
 
 use flux_operator::format::json;
+use flux_operator::inspect::changes::ChangeRow;
 use flux_operator::inspect::checks::CheckReport;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::impact::Impact;
@@ -41,6 +42,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("inventory", schema::<List<InventoryRow>>()),
         ("suspended", schema::<List<SuspendedRow>>()),
         ("stats", schema::<List<StatsRow>>()),
+        ("what-changed", schema::<List<ChangeRow>>()),
         ("tree", schema::<TreeNode>()),
         ("trace", schema::<Trace>()),
         ("version", schema::<VersionView>()),

@@ -162,7 +162,8 @@ fn typed(item: Value, resource: &ResourceType) -> Value {
     let mut typed = serde_json::Map::with_capacity(fields.len() + 2);
     typed.insert("apiVersion".to_owned(), resource.api_version().into());
     typed.insert("kind".to_owned(), resource.kind.as_ref().into());
-    typed.extend(fields);
+    // Items of which only the metadata was asked for name another kind.
+    typed.extend(fields.into_iter().filter(|(key, _)| key != "apiVersion" && key != "kind"));
     Value::Object(typed)
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::next_step::NextStep;
 use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
+use super::upgrade::{self, Argument, Target};
 use super::{components, operator, trace, version};
 use crate::api::crd;
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, FluxKind};
@@ -18,7 +19,7 @@ use crate::api::operator::{desired_replicas, runs_this_program};
 use crate::api::well_known::{self, condition};
 use crate::api::{CheckedInstance, FluxInstance};
 use crate::build::{BuildError, BuildOptions, build};
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, minor_changes};
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
@@ -138,6 +139,8 @@ pub struct CheckOptions<'a> {
     /// Version of this program.
     pub client: &'a str,
     pub now: Timestamp,
+    /// The version of Flux that somebody wants to go to; None leaves that out.
+    pub to: Option<&'a Target>,
     /// What the instance could be built from next; None leaves that out.
     pub distribution: Option<&'a Distribution>,
 }
@@ -154,6 +157,7 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
             api_versions(snapshot, options.namespace),
         ]);
     }
+    groups.extend(options.to.map(|target| upgrade_group(snapshot, options.namespace, target)));
     groups.extend(options.distribution.map(|given| distribution_group(snapshot, options.namespace, given)));
     CheckReport::of(groups)
 }
@@ -181,6 +185,90 @@ fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distr
         Err(error) => {
             let advice = error.hint().unwrap_or_else(|| "change the instance, or use another distribution".to_owned());
             group.fail(&title, error.to_string(), NextStep::advice(advice));
+        }
+    }
+    group
+}
+
+/// How many objects a line of the upgrade names.
+const NAMED: usize = 3;
+
+/// What a newer version of Flux makes of the cluster.
+fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group {
+    let version = &target.version.version;
+    let mut group = Group::new(&format!("Flux {}", target.version.name));
+    let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));
+    let kubernetes = kubernetes.and_then(|text| parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)));
+    match (minor_changes::oldest_kubernetes(version), kubernetes) {
+        (Some(oldest), Some(there)) if there.minor < oldest => {
+            let message = format!("{there} is older than 1.{oldest}, which this Flux is made for");
+            group.fail(
+                "kubernetes",
+                message,
+                NextStep::advice(format!("upgrade Kubernetes to 1.{oldest} or later first")),
+            );
+        }
+        (Some(oldest), Some(there)) => group.pass("kubernetes", format!("{there}, and 1.{oldest} or later is wanted")),
+        (Some(_), None) => group.skip("kubernetes", "the version of the server is not known"),
+        (None, _) => group.skip("kubernetes", "which Kubernetes this Flux is made for is not recorded here"),
+    }
+    let definitions = snapshot.list(&CRD, None);
+    let dropped: Vec<String> = definitions
+        .iter()
+        .flat_map(|definition| {
+            target.dropped(definition).into_iter().map(|old| format!("{} {old}", fields::name(definition)))
+        })
+        .collect();
+    match dropped.is_empty() {
+        true => group.pass("stored versions", "every version that objects are stored at is served"),
+        false => group.fail("stored versions", format!("no longer served: {}", dropped.join(", ")), migrate(namespace)),
+    }
+    let deployments = components::deployments(snapshot, Some(namespace));
+    let running: Vec<Argument> = deployments.iter().filter_map(|d| upgrade::live_arguments(d)).flatten().collect();
+    let patches =
+        instance(snapshot, namespace).map(|i| fields::items(i, "/spec/kustomize/patches")).unwrap_or_default();
+    let patched = upgrade::patched_arguments(patches);
+    // What the build of the version sets by itself is no concern: only what somebody added.
+    let wrong = target.arguments(&patched);
+    if wrong.is_empty() {
+        group.pass("flags and gates", "every one that patches set is known");
+    }
+    for (_, breaks, message) in wrong {
+        let advice = NextStep::advice("change spec.kustomize.patches of the instance before the upgrade");
+        group.add("flags and gates", if breaks { Verdict::Fail } else { Verdict::Warn }, message, Some(advice));
+    }
+    let mut objects: Vec<(&FluxKind, &Value)> = vec![];
+    for kind in FLUX_KINDS {
+        objects.extend(snapshot.list(&kind.resource_type(), None).into_iter().map(|object| (kind, object)));
+    }
+    let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
+    for (_, object) in &objects {
+        // Stored objects are read at a version that is served; who still writes an old one is told by the API versions.
+        let changes = target.object_changes(object).into_iter().filter(|_| target.unserved(object).is_none());
+        for change in changes {
+            different.entry(change).or_default().push(ObjectId::of(object).to_string());
+        }
+    }
+    for ((breaks, message), of) in different {
+        let named = of.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = of.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
+        let message = format!("{named}{}: {message}", more.unwrap_or_default());
+        let advice = NextStep::advice("change them before the upgrade");
+        group.add("objects", if breaks { Verdict::Fail } else { Verdict::Warn }, message, Some(advice));
+    }
+    let substituting = objects.iter().filter(|(_, object)| upgrade::substitutes(object)).count();
+    let said = upgrade::says_strictness(&[running, patched].concat());
+    if minor_changes::substitutes_strictly(version) && substituting > 0 {
+        match said {
+            Some(true) => group.pass("substitution", "a variable without a value is an error already"),
+            Some(false) => group.pass("substitution", "a variable without a value stays empty: a gate says so"),
+            None => group.warn(
+                "substitution",
+                format!(
+                    "a variable without value or default becomes an error; {substituting} Kustomizations substitute"
+                ),
+                NextStep::CheckFiles { to: version.to_string() },
+            ),
         }
     }
     group
@@ -578,8 +666,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const OPTIONS: CheckOptions<'_> =
-        CheckOptions { pre: false, namespace: "fs", client: "1.2.0", now: Timestamp::UNIX_EPOCH, distribution: None };
+    const OPTIONS: CheckOptions<'_> = CheckOptions {
+        pre: false,
+        namespace: "fs",
+        client: "1.2.0",
+        now: Timestamp::UNIX_EPOCH,
+        to: None,
+        distribution: None,
+    };
 
     fn find<'a>(report: &'a CheckReport, name: &str) -> &'a Check {
         let mut all = report.groups.iter().flat_map(|g| &g.checks);
@@ -705,6 +799,7 @@ mod tests {
                 namespace: "fs",
                 client: "0.1.0",
                 now: "2026-01-01T00:00:00Z".parse().unwrap(),
+                to: None,
                 distribution: None,
             };
             let report = check(&snapshot, options);

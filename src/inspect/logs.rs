@@ -79,6 +79,14 @@ impl LogFilter {
         if self.object.is_none() && self.least.is_none_or(|least| least <= Severity::Trace) {
             return true;
         }
+        if let Some(severity) = first_severity(text) {
+            if self.least.is_some_and(|least| severity < least) {
+                return false;
+            }
+            if self.object.is_none() {
+                return true;
+            }
+        }
         let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
             // A panic is about no object that could be told.
             return self.object.is_none();
@@ -86,6 +94,18 @@ impl LogFilter {
         let is_about = |object: &ObjectId| object_of(&line).is_some_and(|found| is_same(&found, object));
         self.least.is_none_or(|least| severity(&line) >= least) && self.object.as_ref().is_none_or(is_about)
     }
+}
+
+/// The level of a line as the controllers write it, before everything else.
+fn first_severity(text: &str) -> Option<Severity> {
+    let (word, _) = text.strip_prefix(r#"{"level":""#)?.split_once('"')?;
+    Some(Severity::of(word))
+}
+
+/// The moment within a line, without reading the rest of it.
+pub(super) fn moment_within(text: &str) -> Option<Timestamp> {
+    let (moment, _) = text.split_once(r#""ts":""#)?.1.split_once('"')?;
+    moment.parse().ok()
 }
 
 /// Lines name no group.

@@ -36,6 +36,10 @@ pub enum NextStep {
     ListVersions,
     ListImages,
     CheckRights,
+    /// Look at the manifests in Git with the eyes of a version of Flux.
+    CheckFiles {
+        to: String,
+    },
     /// Objects of all namespaces that are not ready.
     ListNotReady,
     Describe(ObjectId),

@@ -6,3 +6,4 @@ pub mod from_dump;
 pub mod logs;
 pub mod pages;
 pub mod snapshot;
+mod trimmed;

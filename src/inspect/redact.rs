@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::api::field_managers::Author;
 use crate::k8s::{ObjectId, fields};
 
 /// What stands where something was taken out.
@@ -170,7 +171,9 @@ impl Redactor {
         let what = ObjectId::of(&object).to_string();
         let mut count = 0;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
+            for entry in metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
+                self.field_set(entry);
+            }
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 count += usize::from(annotations.remove(LAST_APPLIED).is_some());
             }
@@ -191,6 +194,25 @@ impl Redactor {
         }
         self.count(&what, count);
         object
+    }
+
+    /// Leaves of the fields that a manager holds the names of those that people hold: a member of a list stands in it with its
+    /// value, and what controllers hold is all that they apply.
+    fn field_set(&mut self, entry: &mut Value) {
+        let is_by_hand = Author::of(fields::text(entry, "/manager")) == Author::Other;
+        let Some(entry) = entry.as_object_mut() else { return };
+        match entry.get_mut("fieldsV1") {
+            Some(set) if is_by_hand => self.names_only(set),
+            _ => {
+                entry.remove("fieldsV1");
+            }
+        }
+    }
+
+    fn names_only(&mut self, set: &mut Value) {
+        let Some(members) = set.as_object_mut() else { return };
+        members.retain(|name, _| !name.starts_with("v:") && self.cleaned(name).1 == 0);
+        members.values_mut().for_each(|below| self.names_only(below));
     }
 
     /// Replaces the values of a Secret or ConfigMap by their sizes and hashes.
@@ -425,6 +447,20 @@ mod tests {
             (&json!("podinfo"), &json!("podinfo"))
         );
         assert_eq!(told["message"], "by [masked]");
+    }
+
+    #[test]
+    fn of_what_people_hold_only_names_stay() {
+        let mut redactor = Redactor::new(vec![]);
+        redactor.learn(&json!({"kind": "Secret", "data": {"p": STANDARD.encode("canary-7d1f")}}));
+        let set = json!({"f:spec": {"f:args": {"v:\"--token=canary\"": {}}, "k:{\"name\":\"canary-7d1f\"}": {}, "f:replicas": {}}});
+        let entry = |manager: &str| json!({"manager": manager, "time": "t", "fieldsV1": set});
+        let object = json!({"kind": "A", "metadata": {"name": "a", "managedFields": [entry("kubectl"), entry("kustomize-controller")]}});
+        assert_eq!(
+            redactor.object(object)["metadata"]["managedFields"],
+            json!([{"manager": "kubectl", "time": "t", "fieldsV1": {"f:spec": {"f:args": {}, "f:replicas": {}}}},
+                {"manager": "kustomize-controller", "time": "t"}])
+        );
     }
 
     #[test]

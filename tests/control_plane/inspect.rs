@@ -2,6 +2,7 @@
 
 mod bundles;
 mod causes;
+mod changes;
 mod logs;
 mod reads;
 mod why;
@@ -10,7 +11,7 @@ pub mod world;
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), causes::tests(), bundles::tests(), logs::tests(), reads::tests()]
+    [why::tests(), causes::tests(), changes::tests(), bundles::tests(), logs::tests(), reads::tests()]
         .concat()
         .into_iter()
         .map(ClusterTest::that_installs)

@@ -10,6 +10,7 @@
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
 //! installation           what `flux install` and `flux bootstrap` apply
+//! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
 //! registry               a real OCI registry with judges, and what breaks between a client and it
@@ -40,6 +41,7 @@ pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
+pub mod incident;
 pub mod installation;
 pub mod kubeconfig;
 pub mod kubelet;

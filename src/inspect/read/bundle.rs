@@ -13,6 +13,7 @@ use crate::api::kinds::{
 };
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::inspect::bundle::{ContainerLog, Gathered, Unread, namespaces_of, summary};
+use crate::inspect::changes::{HELM_RELEASE_TYPE, HELM_STORAGE};
 use crate::inspect::components::PART_OF_FLUX;
 use crate::inspect::logs::{LogSource, sources};
 use crate::k8s::{ResourceType, fields};
@@ -89,18 +90,18 @@ const OUT_OF_TIME: &str = "the time was up";
 
 async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>) -> Result<Vec<Value>, ClusterError> {
     if *resource == SECRET {
-        // With the values: what is masked in texts has to be known.
-        return Ok(cluster.list(resource, None, &ListOptions::default()).await?.items);
+        // With the values: what is masked in texts has to be known. Of Helm's releases, which are all of their manifests
+        // compressed, the metadata says what was released when.
+        let others = ListOptions::with_fields(format!("type!={HELM_RELEASE_TYPE}"));
+        let mut secrets = cluster.list(resource, None, &others).await?.items;
+        secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE)).await?);
+        return Ok(secrets);
     }
     from_cluster::list(cluster, resource, None, selector).await
 }
 
 /// Objects of the whole cluster, and those of the namespaces that Flux works in.
 fn is_wanted(object: &Value, namespaces: &BTreeSet<String>) -> bool {
-    if fields::kind(object) == "Secret" && fields::text(object, "/type") == "helm.sh/release.v1" {
-        // A release is all of its manifests, compressed: nothing of it would be left.
-        return false;
-    }
     fields::namespace(object).is_none_or(|namespace| namespaces.contains(namespace))
 }
 

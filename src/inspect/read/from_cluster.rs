@@ -5,6 +5,7 @@
 use futures::stream::{self, StreamExt};
 use serde_json::Value;
 
+use super::pages::{self, Scope};
 use super::snapshot;
 use super::snapshot::{Answer, Need, Snapshot};
 use crate::api::kinds::{self, SECRET};
@@ -135,7 +136,16 @@ pub(super) async fn list(
     namespace: Option<&str>,
     selector: Option<&str>,
 ) -> Result<Vec<Value>, ClusterError> {
-    let options = &ListOptions { label_selector: selector.map(Into::into), ..ListOptions::default() };
+    // Of Secrets only that they exist: their values stay where they are.
+    let metadata_only = *resource == SECRET;
+    let selector = selector.map(str::to_owned);
+    if !metadata_only {
+        let scope = Scope { namespace: namespace.map(str::to_owned), selector };
+        let mut objects = pages::trimmed(cluster, resource, scope).await?;
+        objects.iter_mut().for_each(snapshot::trim);
+        return Ok(objects);
+    }
+    let options = &ListOptions { label_selector: selector, metadata_only, ..ListOptions::default() };
     let mut list =
         at_versions(resource, |version| async move { cluster.list(&version, namespace, options).await }).await?;
     list.items.iter_mut().for_each(snapshot::trim);

@@ -21,7 +21,7 @@ use super::snapshot::Snapshot;
 use crate::api::kinds::POD;
 use crate::cluster::watch::Follower;
 use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, LogOptions, Reason};
-use crate::inspect::logs::{LogFilter, LogLine, LogSource, sources, split_moment};
+use crate::inspect::logs::{LogFilter, LogSource, moment_within, sources, split_moment};
 
 /// Pieces of a log that wait to be merged.
 const QUEUE: usize = 4;
@@ -327,7 +327,7 @@ pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> 
             let lines = snapshot.log(&source.namespace, &source.pod, &source.container, previous).unwrap_or_default();
             for line in lines {
                 let (at, text) = split_moment(line);
-                last = at.or_else(|| LogLine::parse(text, None).at).or(last);
+                last = at.or_else(|| moment_within(text)).or(last);
                 let is_late = wanted.since.is_none_or(|since| last.is_none_or(|last| last >= since));
                 if is_late && !text.trim().is_empty() && wanted.filter.lets(text) {
                     entries.push(Entry { at: last, source: shared.clone(), text: text.to_owned() });

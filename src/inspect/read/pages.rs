@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Map, Value};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, versions};
+use super::trimmed::Trimmed;
 use crate::api::kinds::{FLUX_KINDS, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::inspect::report::{self, StatsRow};
@@ -86,6 +87,15 @@ impl Listable for Value {
     }
     fn key(&self) -> Key {
         Key::new(fields::namespace(self).unwrap_or_default(), fields::name(self))
+    }
+}
+
+impl Listable for Trimmed {
+    fn of(object: Value) -> Self {
+        Trimmed(object)
+    }
+    fn key(&self) -> Key {
+        self.0.key()
     }
 }
 
@@ -185,7 +195,63 @@ async fn list<T: Listable>(
     scope: &Scope,
     sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Listed, ClusterError> {
-    for version in versions(&kind.resource_type()) {
+    match list_at_versions(cluster, &kind.resource_type(), scope, sender).await {
+        Ok(Some(end)) => Ok(Listed::All(end)),
+        Ok(None) => Ok(Listed::NotInstalled),
+        Err(error) if error.is_api_missing() => Ok(Listed::NotInstalled),
+        Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => Ok(Listed::Denied(Box::new(error))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The objects of one kind without what no view reads, each with its type.
+///
+/// # Errors
+/// Of the list; that the kind is not installed or not to be read is one.
+pub(super) async fn trimmed(
+    cluster: &Cluster,
+    resource: &ResourceType,
+    scope: Scope,
+) -> Result<Vec<Value>, ClusterError> {
+    let (sender, mut receiver) = mpsc::channel(2);
+    let (of, kind) = (cluster.clone(), resource.clone());
+    // The text is read on another thread than the answers to other questions.
+    let mut task = JoinSet::new();
+    task.spawn(async move { list_at_versions(&of, &kind, &scope, &sender).await });
+    let mut all = vec![];
+    while let Some(objects) = receiver.recv().await {
+        all.extend(objects.into_iter().map(|Trimmed(object)| typed(object, resource)));
+    }
+    // It ends otherwise only by a panic of ours, which has been reported by then.
+    match task.join_next().await {
+        Some(Ok(Err(error))) => Err(error),
+        _ => Ok(all),
+    }
+}
+
+/// Items of built-in kinds say nothing of their type; those of others have the version that was asked for.
+fn typed(item: Value, resource: &ResourceType) -> Value {
+    match item {
+        Value::Object(fields) if !fields.contains_key("kind") => {
+            let mut typed = Map::with_capacity(fields.len() + 2);
+            typed.insert("apiVersion".to_owned(), resource.api_version().into());
+            typed.insert("kind".to_owned(), resource.kind.as_ref().into());
+            typed.extend(fields);
+            Value::Object(typed)
+        }
+        item => item,
+    }
+}
+
+/// Asks at the newest version first; `None` for a kind without versions.
+async fn list_at_versions<T: Listable>(
+    cluster: &Cluster,
+    resource: &ResourceType,
+    scope: &Scope,
+    sender: &mpsc::Sender<Vec<T>>,
+) -> Result<Option<ListEnd>, ClusterError> {
+    let mut missing = None;
+    for version in versions(resource) {
         let mut place = Place::default();
         let mut resumptions = 0;
         loop {
@@ -194,7 +260,7 @@ async fn list<T: Listable>(
                 Ok(Ended::Read) if place.token.is_some() => continue,
                 Ok(Ended::Read | Ended::Unwanted) => {
                     let resource_version = place.version.filter(|_| place.skip.is_none());
-                    return Ok(Listed::All(ListEnd { resource: version, resource_version }));
+                    return Ok(Some(ListEnd { resource: version, resource_version }));
                 }
                 Ok(Ended::Cut(error)) => *error,
                 // The snapshot behind the pages is kept for five minutes only.
@@ -202,9 +268,9 @@ async fn list<T: Listable>(
                     place.token = None;
                     error
                 }
-                Err(error) if error.is_api_missing() => break,
-                Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => {
-                    return Ok(Listed::Denied(Box::new(error)));
+                Err(error) if error.is_api_missing() => {
+                    missing = missing.or(Some(error));
+                    break;
                 }
                 Err(error) => return Err(error),
             };
@@ -212,11 +278,12 @@ async fn list<T: Listable>(
             if resumptions > RESUMPTIONS {
                 return Err(lost);
             }
-            tracing::warn!(kind = kind.kind, "{}; listing goes on", lost.reason);
+            tracing::warn!(kind = %resource.kind, "{}; listing goes on", lost.reason);
             place.skip.clone_from(&place.last);
         }
     }
-    Ok(Listed::NotInstalled)
+    // Each version that is left behind is missing.
+    missing.map_or(Ok(None), Err)
 }
 
 /// Reads the page at `place` and moves `place` behind what was handed on.

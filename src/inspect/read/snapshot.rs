@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::api::field_managers::Author;
 use crate::api::kinds;
 use crate::k8s::ObjectId;
 use crate::k8s::ResourceType;
@@ -99,6 +100,10 @@ pub struct Snapshot {
     /// Objects are kept with all that is in them.
     is_whole: bool,
     done: BTreeMap<Need, Outcome>,
+    /// Kinds that were listed without a selector, whatever came of it, with the namespace; `None` is all.
+    asked: BTreeMap<ResourceType, BTreeSet<Option<String>>>,
+    /// Kinds of which something was refused, by group and kind.
+    refused: BTreeSet<(String, String)>,
     missing: RefCell<BTreeSet<Need>>,
 }
 
@@ -200,6 +205,12 @@ impl Snapshot {
                 Outcome::Unavailable("the answer does not fit the question".into())
             }
         };
+        if let Need::List { resource, namespace, selector: None } = &need {
+            self.asked.entry(resource.clone()).or_default().insert(namespace.clone());
+        }
+        if let (Need::List { resource, .. } | Need::Get { resource, .. }, Outcome::Denied(_)) = (&need, &outcome) {
+            self.refused.insert((resource.group.to_string(), resource.kind.to_string()));
+        }
         self.done.insert(need, outcome);
     }
 
@@ -241,31 +252,14 @@ impl Snapshot {
     }
 
     fn list_is_done(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
-        let asked = |namespace: Option<&str>| {
-            self.done.contains_key(&Need::List {
-                resource: resource.clone(),
-                namespace: namespace.map(Into::into),
-                selector: None,
-            })
-        };
-        asked(None) || namespace.is_some_and(|n| asked(Some(n)))
+        let Some(namespaces) = self.asked.get(resource) else { return false };
+        namespaces.contains(&None) || namespace.is_some_and(|namespace| namespaces.contains(&Some(namespace.into())))
     }
 
     /// Whether the absence of an object of this kind means something: a cluster was asked, or the dump has the kind.
     pub fn knows(&self, resource: &ResourceType) -> bool {
         let kind = (resource.group.to_string(), resource.kind.to_string());
-        if self.complete { self.listed.contains(&kind) } else { self.denied_kind(resource).is_none() }
-    }
-
-    fn denied_kind(&self, resource: &ResourceType) -> Option<&str> {
-        self.done.iter().find_map(|(need, outcome)| match (need, outcome) {
-            (Need::List { resource: asked, .. } | Need::Get { resource: asked, .. }, Outcome::Denied(message))
-                if asked == resource =>
-            {
-                Some(message.as_str())
-            }
-            _ => None,
-        })
+        if self.complete { self.listed.contains(&kind) } else { !self.refused.contains(&kind) }
     }
 
     /// Looks one object up; asks for it when it may exist and was not loaded.
@@ -395,9 +389,10 @@ impl Snapshot {
     }
 }
 
-/// Drops what no view reads: the field sets of managed fields, which cost most memory (who managed at which version stays),
-/// and the values of Secrets, whose mere existence is of interest. Of the few objects that are suspended the sets stay: they say
-/// who did it.
+/// Drops what no view reads: the values of Secrets, whose mere existence is of interest, and the field sets of managed fields,
+/// which cost most memory (who managed at which version stays). Two kinds of sets stay: of the few objects that are suspended,
+/// where they say who did it, and those of people and foreign tools after the object was made, where they say what was changed
+/// by hand.
 pub fn trim(object: &mut Value) {
     if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         for field in ["data", "stringData"] {
@@ -409,9 +404,15 @@ pub fn trim(object: &mut Value) {
     if kinds::is_suspended(object) {
         return;
     }
+    let created = fields::text(object, "/metadata/creationTimestamp").to_owned();
     let managers = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-    for manager in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
-        manager.remove("fieldsV1");
+    for manager in managers.into_iter().flatten() {
+        let is_by_hand = Author::of(fields::text(manager, "/manager")) == Author::Other;
+        let is_later = fields::text(manager, "/time") > created.as_str();
+        let is_of_status = fields::text(manager, "/subresource") == "status";
+        if let Some(manager) = manager.as_object_mut().filter(|_| !is_by_hand || !is_later || is_of_status) {
+            manager.remove("fieldsV1");
+        }
     }
 }
 

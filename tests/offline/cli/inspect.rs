@@ -26,7 +26,7 @@ fn table(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-const LISTS: [&[&str]; 8] = [
+const LISTS: [&[&str]; 9] = [
     &["get", "instance"],
     &["get", "components"],
     &["get", "history"],
@@ -35,6 +35,7 @@ const LISTS: [&[&str]; 8] = [
     &["get", "all", "-n", "apps"],
     &["events"],
     &["stats"],
+    &["what-changed", "--since", "3650d"],
 ];
 
 #[test]
@@ -156,6 +157,7 @@ fn a_column(list: &[&str]) -> &'static str {
     match list {
         ["events"] => "type",
         ["stats"] => "reconcilers",
+        ["what-changed", ..] => "by",
         ["get", "history"] => "status",
         _ => "name",
     }

@@ -65,3 +65,35 @@ fn a_pipe_gets_the_text_and_wrong_words_are_told() {
     run_with_input(&["migrate", "-f", "-", "--to", "7"], NEW).exits(2).stderr_has("unknown Flux version 7");
     run(&["migrate", "-f", "/no/such/folder"]).exits(1).stderr_has("cannot read /no/such/folder");
 }
+
+#[test]
+fn what_a_minor_changes_is_named_with_file_and_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    write(
+        "clusters/apps.yaml",
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: fs}\n\
+         spec: {path: ./apps, postBuild: {substitute: {host: example.com}}}\n",
+    );
+    write("apps/web.yaml", "kind: ConfigMap\nmetadata: {name: web}\ndata:\n  host: ${host}\n  url: ${tld}\n");
+    write("apps/notes.txt", "${ignored}\n");
+    let place = folder.path().to_str().expect("UTF-8");
+    let found = run(&["check", "-f", place, "--to", "2.9"]).exits(1);
+    found.stdout_has("apps/web.yaml:5: Kustomization/fs/apps: the variable tld has no value and no default");
+    run(&["check", "-f", place, "--to", "2.8"]).exits(0).stderr_has("every Flux object is written as Flux v2.8");
+    let json = run(&["check", "-f", place, "--to", "2.9", "-o", "json"]).exits(1).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["changes"][0]["line"], &json["changes"][0]["breaks"]), (&5.into(), &true.into()), "{json:#}");
+    // Without --to nothing but API versions is looked at.
+    run(&["check", "-f", place]).exits(0);
+    run(&["check", "-f", place, "--to", "9.9"]).exits(2).stderr_has("unknown Flux version 9.9");
+    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+    run(&["check", "--to", "2.9", "--from", dump])
+        .exits(1)
+        .stdout_has("Flux v2.9")
+        .stdout_has("flags and gates: every one");
+}

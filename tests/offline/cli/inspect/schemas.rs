@@ -74,11 +74,12 @@ fn misfits(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut 
 
 #[test]
 fn every_view_keeps_to_its_published_schema() {
-    let views: [(&str, &[&str]); 10] = [
+    let views: [(&str, &[&str]); 11] = [
         ("components", &["get", "components"]),
         ("history", &["get", "history"]),
         ("inventory", &["get", "inventory"]),
         ("stats", &["stats"]),
+        ("what-changed", &["what-changed", "--since", "3650d"]),
         ("tree", &["tree", "instance"]),
         ("trace", &["trace", "deployment/web", "-n", "apps"]),
         ("version", &["version"]),

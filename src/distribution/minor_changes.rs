@@ -1,0 +1,281 @@
+//! What a minor version of Flux changes for those who come from an older one, beside its definitions: flags and feature gates of
+//! controllers, defaults, and the Kubernetes it wants.
+//!
+//! Read out of the controllers' own texts: `internal/features` (each gate with the version it came with), `--help` and
+//! `CHANGELOG.md` of source-controller 1.9.4, kustomize-controller 1.9.4, helm-controller 1.6.3, notification-controller 1.9.3,
+//! image-reflector-controller 1.2.4 and image-automation-controller 1.2.4 (<https://github.com/fluxcd>); `tags.txt` says which
+//! Flux has which. source-watcher publishes no such list here and is left out. A new minor is new rows.
+
+use semver::Version;
+
+use super::Component;
+use super::Component::{
+    HelmController as Helm, ImageAutomationController as Automation, ImageReflectorController as Reflector,
+    KustomizeController as Kustomize, NotificationController as Notification, SourceController as Source,
+};
+
+/// Minor and patch of Flux 2.
+type Release = (u64, u64);
+const ALWAYS: Release = (0, 0);
+
+/// A feature gate: whose, its name, since when, and the first release that only warns about it or does not know it.
+struct Gate(Component, &'static str, Release, Option<Release>);
+
+const GATES: &[Gate] = &[
+    Gate(Source, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Source, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    Gate(Kustomize, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Kustomize, "DisableStatusPollerCache", ALWAYS, None),
+    Gate(Kustomize, "DisableFailFastBehavior", ALWAYS, None),
+    Gate(Kustomize, STRICT_SUBSTITUTION, (3, 0), None),
+    Gate(Kustomize, "GroupChangeLog", (5, 0), None),
+    Gate(Kustomize, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    Gate(Kustomize, "AdditiveCELDependencyCheck", (7, 0), None),
+    Gate(Kustomize, "ExternalArtifact", (7, 0), None),
+    Gate(Kustomize, "CancelHealthCheckOnNewRevision", (7, 0), None),
+    Gate(Kustomize, "DisableConfigWatchers", (7, 4), None),
+    Gate(Kustomize, "DirectSourceFetch", (8, 0), None),
+    Gate(Kustomize, "MigrateAPIVersion", (8, 6), None),
+    Gate(Helm, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Helm, "DetectDrift", ALWAYS, None),
+    Gate(Helm, "CorrectDrift", ALWAYS, None),
+    Gate(Helm, "AllowDNSLookups", ALWAYS, None),
+    Gate(Helm, "OOMWatch", ALWAYS, None),
+    // "ignored, prints warning from v1.5.0".
+    Gate(Helm, "AdoptLegacyReleases", ALWAYS, Some((8, 0))),
+    Gate(Helm, "DisableChartDigestTracking", (6, 0), None),
+    Gate(Helm, "ObjectLevelWorkloadIdentity", (7, 0), None),
+    Gate(Helm, "AdditiveCELDependencyCheck", (7, 0), None),
+    Gate(Helm, "ExternalArtifact", (7, 0), None),
+    Gate(Helm, "DisableConfigWatchers", (7, 4), None),
+    Gate(Helm, "DirectSourceFetch", (8, 0), None),
+    Gate(Helm, "UseHelm3Defaults", (8, 0), None),
+    Gate(Helm, "CancelHealthCheckOnNewRevision", (8, 0), None),
+    Gate(Helm, "DefaultToRetryOnFailure", (8, 2), None),
+    Gate(Notification, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Notification, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    Gate(Notification, "DisableConfigWatchers", (7, 5), None),
+    Gate(Reflector, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Reflector, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    Gate(Reflector, "FluxStorage", (9, 0), None),
+    Gate(Automation, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    Gate(Automation, "GitForcePushBranch", ALWAYS, None),
+    Gate(Automation, "GitShallowClone", ALWAYS, None),
+    Gate(Automation, "GitAllBranchReferences", ALWAYS, None),
+    Gate(Automation, "GitSparseCheckout", (7, 0), None),
+    Gate(Automation, "ObjectLevelWorkloadIdentity", (6, 0), None),
+];
+
+/// The gate that makes a variable without value an error; on by default since Flux 2.9 (kustomize-controller 1.9.0).
+pub const STRICT_SUBSTITUTION: &str = "StrictPostBuildSubstitutions";
+
+/// Flags every controller of 2.9 knows.
+const COMMON_FLAGS: &str = "concurrent default-service-account enable-leader-election events-addr feature-gates health-addr \
+    kube-api-burst kube-api-qps leader-election-lease-duration leader-election-release-on-cancel \
+    leader-election-renew-deadline leader-election-retry-period log-encoding log-level max-retry-delay metrics-addr \
+    min-retry-delay token-cache-max-duration token-cache-max-size watch-all-namespaces watch-label-selector \
+    watch-configs-label-selector no-cross-namespace-refs insecure-allow-http";
+
+/// The other flags of each, in 2.9.
+const FLAGS: [(Component, &str); 6] = [
+    (
+        Source,
+        "artifact-digest-algo artifact-retention-records artifact-retention-ttl helm-cache-max-size helm-cache-purge-interval \
+         helm-cache-ttl helm-chart-file-max-size helm-chart-max-size helm-index-max-size interval-jitter-percentage \
+         requeue-dependency ssh-hostkey-algos ssh-kex-algos storage-addr storage-adv-addr storage-path",
+    ),
+    (
+        Kustomize,
+        "concurrent-ssa custom-apply-stage-kinds default-decryption-service-account default-kubeconfig-service-account \
+         http-retry insecure-kubeconfig-exec insecure-kubeconfig-tls interval-jitter-percentage no-remote-bases \
+         override-manager requeue-dependency sops-age-secret sops-vault-configmap",
+    ),
+    (
+        Helm,
+        "default-kubeconfig-service-account graceful-shutdown-timeout http-retry http-timeout insecure-kubeconfig-exec \
+         insecure-kubeconfig-tls interval-jitter-percentage oom-watch-current-memory-path oom-watch-interval \
+         oom-watch-max-memory-path oom-watch-memory-threshold override-manager requeue-dependency snapshot-digest-algo",
+    ),
+    (Notification, "export-http-path-metrics rate-limit-interval receiverAddr"),
+    (
+        Reflector,
+        "gc-interval requeue-dependency storage-compression-threshold storage-path storage-value-log-file-size",
+    ),
+    (Automation, "requeue-dependency ssh-hostkey-algos ssh-kex-algos"),
+];
+
+/// Flags that are younger than Flux 2.2: whose, and since when.
+const YOUNGER_FLAGS: [(&[Component], &str, Release); 6] = [
+    (&[Source, Kustomize, Notification, Reflector, Automation], "token-cache-max-size", (6, 0)),
+    (&[Source, Notification, Reflector, Automation], "default-service-account", (7, 0)),
+    (&[Kustomize], "default-decryption-service-account", (7, 0)),
+    (&[Kustomize, Helm], "default-kubeconfig-service-account", (7, 0)),
+    (&[Kustomize], "custom-apply-stage-kinds", (8, 0)),
+    (&[Helm], "override-manager", (8, 0)),
+];
+
+/// Flags that are gone: whose, which, since when, and what to do.
+const REMOVED_FLAGS: [(Component, &str, Release, &str); 3] = [
+    // image-reflector-controller 1.0.0: "Remove deprecated auto-login flags".
+    (Reflector, "aws-autologin-for-ecr", (7, 0), "set spec.provider: aws on the ImageRepository"),
+    (Reflector, "azure-autologin-for-acr", (7, 0), "set spec.provider: azure on the ImageRepository"),
+    (Reflector, "gcp-autologin-for-gcr", (7, 0), "set spec.provider: gcp on the ImageRepository"),
+];
+
+/// The oldest Kubernetes that a minor is made for: <https://github.com/fluxcd/flux2/pull/5200> (2.5),
+/// <https://github.com/fluxcd/website/pull/2353> (2.7), <https://github.com/fluxcd/flux2/pull/5730> (2.8),
+/// <https://fluxcd.io/flux/installation/> (2.9). Of others it is not recorded here.
+const KUBERNETES: [(u64, u64); 4] = [(5, 30), (7, 32), (8, 33), (9, 33)];
+
+/// What a version has to say about an argument of a controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgumentProblem {
+    /// The controller ends at once: it does not know the flag.
+    UnknownFlag { flag: String, advice: Option<&'static str> },
+    /// The controller ends at once: it does not know the gate.
+    UnknownGate(String),
+    /// The gate is known, and does nothing any more.
+    IgnoredGate(String),
+}
+
+impl ArgumentProblem {
+    /// What is wrong, as a sentence.
+    pub fn sentence(&self) -> String {
+        match self {
+            ArgumentProblem::UnknownFlag { flag, advice: Some(advice) } => {
+                format!("the flag --{flag} is gone; {advice}")
+            }
+            ArgumentProblem::UnknownFlag { flag, advice: None } => format!("there is no flag --{flag}"),
+            ArgumentProblem::UnknownGate(gate) => format!("there is no feature gate {gate}"),
+            ArgumentProblem::IgnoredGate(gate) => format!("the feature gate {gate} is ignored"),
+        }
+    }
+
+    /// Whether the controller does not start with it.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self, ArgumentProblem::IgnoredGate(_))
+    }
+}
+
+fn release(version: &Version) -> Release {
+    (version.minor, version.patch)
+}
+
+/// What is wrong with an argument (`--flag`, `--flag=value`) of a controller in a version of Flux; nothing of controllers and
+/// flags that are not recorded.
+pub fn argument_problems(version: &Version, component: Component, argument: &str) -> Vec<ArgumentProblem> {
+    let at = release(version);
+    let Some(argument) = argument.strip_prefix("--") else { return vec![] };
+    let (flag, value) = argument.split_once('=').unwrap_or((argument, ""));
+    let Some((_, own)) = FLAGS.iter().find(|(of, _)| *of == component) else { return vec![] };
+    if let Some((.., advice)) = REMOVED_FLAGS.iter().find(|(of, name, ..)| *of == component && *name == flag) {
+        let is_gone =
+            REMOVED_FLAGS.iter().any(|(of, name, since, _)| *of == component && *name == flag && at >= *since);
+        let problem = ArgumentProblem::UnknownFlag { flag: flag.to_owned(), advice: Some(advice) };
+        return if is_gone { vec![problem] } else { vec![] };
+    }
+    let is_listed = own.split_whitespace().chain(COMMON_FLAGS.split_whitespace()).any(|known| known == flag);
+    let is_too_young =
+        YOUNGER_FLAGS.iter().any(|(of, name, since)| of.contains(&component) && *name == flag && at < *since);
+    // The list is of 2.9: what is not in it may have been in an older one.
+    if is_too_young || (!is_listed && version.minor >= 9) {
+        return vec![ArgumentProblem::UnknownFlag { flag: flag.to_owned(), advice: None }];
+    }
+    if flag != "feature-gates" {
+        return vec![];
+    }
+    let names =
+        value.split(',').filter_map(|gate| gate.split('=').next()).map(str::trim).filter(|name| !name.is_empty());
+    names.filter_map(|name| gate_problem(at, component, name)).collect()
+}
+
+fn gate_problem(at: Release, component: Component, name: &str) -> Option<ArgumentProblem> {
+    // Gates of every controller are switched with these two names.
+    if ["AllAlpha", "AllBeta"].contains(&name) {
+        return None;
+    }
+    match GATES.iter().find(|Gate(of, known, ..)| *of == component && *known == name) {
+        Some(Gate(_, _, since, _)) if at < *since => Some(ArgumentProblem::UnknownGate(name.to_owned())),
+        Some(Gate(_, _, _, Some(ignored))) if at >= *ignored => Some(ArgumentProblem::IgnoredGate(name.to_owned())),
+        Some(_) => None,
+        None => Some(ArgumentProblem::UnknownGate(name.to_owned())),
+    }
+}
+
+/// Whether a variable without a value is an error unless a gate says otherwise.
+pub fn substitutes_strictly(version: &Version) -> bool {
+    release(version) >= (9, 0)
+}
+
+/// Whether post-renderers get the hooks of a chart as well unless the HelmRelease or a gate says otherwise (helm-controller
+/// 1.6.0).
+pub fn renders_hooks(version: &Version) -> bool {
+    release(version) >= (9, 0)
+}
+
+/// Whether releases are made with Helm 4's defaults, among them server-side apply, unless a gate says otherwise
+/// (helm-controller 1.5.0).
+pub fn has_helm4_defaults(version: &Version) -> bool {
+    release(version) >= (8, 0)
+}
+
+/// Whether a Receiver of type `gcr` needs `email` and `audience` in its Secret (notification-controller 1.9.0, CVE-2026-40109).
+pub fn wants_gcr_audience(version: &Version) -> bool {
+    release(version) >= (9, 0)
+}
+
+/// The oldest Kubernetes minor (of 1.x) that a version of Flux is made for, where it is recorded.
+pub fn oldest_kubernetes(version: &Version) -> Option<u64> {
+    KUBERNETES.iter().find(|(minor, _)| *minor == version.minor).map(|(_, kubernetes)| *kubernetes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(version: &str, component: Component, argument: &str) -> Vec<String> {
+        let version = Version::parse(version).unwrap();
+        argument_problems(&version, component, argument).iter().map(ArgumentProblem::sentence).collect()
+    }
+
+    #[test]
+    fn gates_are_known_from_the_patch_on_that_brought_them() {
+        let gate = "--feature-gates=StrictPostBuildSubstitutions=true,MigrateAPIVersion=true";
+        assert_eq!(problems("2.2.3", Kustomize, gate).len(), 2);
+        assert_eq!(problems("2.8.5", Kustomize, gate), ["there is no feature gate MigrateAPIVersion"]);
+        assert!(problems("2.8.6", Kustomize, gate).is_empty());
+        assert_eq!(problems("2.9.4", Helm, gate).len(), 2, "gates are of one controller");
+    }
+
+    #[test]
+    fn a_gate_that_does_nothing_any_more_is_no_reason_not_to_start() {
+        let version = Version::parse("2.8.0").unwrap();
+        let found = argument_problems(&version, Helm, "--feature-gates=AdoptLegacyReleases=false");
+        assert_eq!(found, [ArgumentProblem::IgnoredGate("AdoptLegacyReleases".into())]);
+        assert!(!found[0].is_fatal());
+        assert!(problems("2.7.5", Helm, "--feature-gates=AdoptLegacyReleases=false").is_empty());
+    }
+
+    #[test]
+    fn flags_that_are_gone_come_with_what_to_do() {
+        let flag = "--aws-autologin-for-ecr";
+        assert!(problems("2.6.4", Reflector, flag).is_empty());
+        assert_eq!(
+            problems("2.7.0", Reflector, flag),
+            ["the flag --aws-autologin-for-ecr is gone; set spec.provider: aws on the ImageRepository"]
+        );
+        assert_eq!(problems("2.9.4", Source, "--no-such-flag=1"), ["there is no flag --no-such-flag"]);
+        assert!(problems("2.9.4", Source, "--concurrent=10").is_empty());
+        assert!(problems("2.9.4", Component::SourceWatcher, "--anything").is_empty(), "not recorded");
+        assert_eq!(problems("2.7.0", Helm, "--override-manager=x").len(), 1);
+    }
+
+    #[test]
+    fn every_flag_and_gate_that_our_own_build_sets_is_known() {
+        for argument in ["--feature-gates=ObjectLevelWorkloadIdentity=true", "--feature-gates=ExternalArtifact=true"] {
+            assert!(problems("2.9.4", Kustomize, argument).is_empty(), "{argument}");
+        }
+        assert!(problems("2.6.0", Reflector, "--feature-gates=ObjectLevelWorkloadIdentity=true").is_empty());
+        assert!(problems("2.9.4", Notification, "--receiverAddr=:1").is_empty());
+    }
+}

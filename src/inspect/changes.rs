@@ -1,0 +1,619 @@
+//! `what-changed`: who changed what, in the order of time. Pure.
+//!
+//! ```text
+//! Flux objects ─► managed fields, history, artifact        events ─► what was applied, pruned, released, pushed
+//!             └► inventories ─► objects ─► managed fields  Helm's storage ─► releases, whoever made them
+//! ```
+//! The API server keeps the last write of each manager, and events for about an hour: what was overwritten or has expired is
+//! not told. Of what Flux writes the fields are not named, because its sets are all that it applies, not what it changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::events;
+use super::inventory;
+use super::listing::{Cell, Column, Row};
+use super::read::snapshot::Snapshot;
+use crate::api::field_managers::Author;
+use crate::api::kinds::{self, EVENT, FLUX_KINDS, HELM_GROUP, SECRET};
+use crate::api::well_known;
+use crate::k8s::{ObjectId, fields, managed_fields};
+
+/// Type of the Secrets that Helm keeps its releases in (<https://helm.sh/docs/topics/advanced/#storage-backends>).
+pub const HELM_RELEASE_TYPE: &str = "helm.sh/release.v1";
+/// Selects those Secrets.
+pub const HELM_STORAGE: &str = "owner=helm";
+/// How many fields of one write are named.
+const MAX_FIELDS: usize = 20;
+/// How many of them stand in a table.
+const FIELDS_IN_A_LINE: usize = 4;
+/// One change that is told in two ways is told at nearly the same time.
+const SAME_TIME: SignedDuration = SignedDuration::from_secs(5);
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    Created,
+    Changed,
+    Scaled,
+    /// Deletion was requested, or has happened.
+    Deleted,
+    /// A reconciliation was asked for; nothing else changed.
+    Requested,
+    /// A source has a new artifact.
+    Fetched,
+    /// A revision or configuration was reconciled for the first time.
+    Reconciled,
+    /// Helm made a revision of a release.
+    Released,
+    /// A controller failed or found something.
+    Reported,
+}
+
+impl Action {
+    fn as_str(self) -> &'static str {
+        match self {
+            Action::Created => "created",
+            Action::Changed => "changed",
+            Action::Scaled => "scaled",
+            Action::Deleted => "deleted",
+            Action::Requested => "requested",
+            Action::Fetched => "fetched",
+            Action::Reconciled => "reconciled",
+            Action::Released => "released",
+            Action::Reported => "reported",
+        }
+    }
+}
+
+/// Where a change is told from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Evidence {
+    ManagedFields,
+    Metadata,
+    Status,
+    Event,
+    HelmStorage,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeRow {
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    /// The field manager or component; empty where nobody recorded it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Absent where nobody recorded who it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    pub action: Action,
+    pub object: ObjectId,
+    /// The fields that the manager holds since then, at most twenty; not of Flux's own writes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// A revision, a release, or what a controller said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    pub evidence: Evidence,
+}
+
+impl Row for ChangeRow {
+    const LIST_KIND: &'static str = "ChangeList";
+    const COLUMNS: &'static [Column] = &[
+        Column::NAMESPACE,
+        Column::new("AGE"),
+        Column::new("AUTHOR").rank(2),
+        Column::new("BY"),
+        Column::new("ACTION"),
+        Column::new("OBJECT"),
+        Column::wide("TIME"),
+        Column::wide("EVIDENCE"),
+        Column::new("MESSAGE"),
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        let message = if self.fields.is_empty() { self.message.clone() } else { in_a_line(&self.fields) };
+        vec![
+            Cell::text(&self.object.namespace),
+            Cell::Since(self.at),
+            Cell::some_text(self.author.map(Author::as_str)),
+            Cell::text(&self.by),
+            Cell::text(self.action.as_str()),
+            Cell::text(format!("{}/{}", self.object.kind, self.object.name)),
+            Cell::text(self.at.to_string()),
+            Cell::text(
+                serde_json::to_value(self.evidence).ok().and_then(|e| Some(e.as_str()?.to_owned())).unwrap_or_default(),
+            ),
+            Cell::message(&message),
+        ]
+    }
+
+    fn name(&self) -> String {
+        let kind = self.object.kind.to_lowercase();
+        match self.object.group.as_str() {
+            "" => format!("{kind}/{}", self.object.name),
+            group => format!("{kind}.{group}/{}", self.object.name),
+        }
+    }
+    fn namespace(&self) -> Option<&str> {
+        self.object.namespace()
+    }
+}
+
+fn in_a_line(paths: &[String]) -> String {
+    let named = paths.iter().take(FIELDS_IN_A_LINE).cloned().collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(FIELDS_IN_A_LINE) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// What changed since a moment among the Flux objects of a namespace (or all) and what they applied, oldest first.
+pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> Vec<ChangeRow> {
+    let flux: Vec<&Value> = FLUX_KINDS
+        .iter()
+        .filter(|kind| kind.kind != "FluxReport")
+        .flat_map(|kind| snapshot.list(&kind.resource_type(), namespace))
+        .collect();
+    let mut found = vec![];
+    for object in &flux {
+        written(object, since, &mut found);
+        reconciled(object, since, &mut found);
+        fetched(object, since, &mut found);
+    }
+    for object in applied(snapshot, namespace, &flux) {
+        written(object, since, &mut found);
+    }
+    let releases = released(snapshot, namespace, &flux, since);
+    let reported = snapshot
+        .list(&EVENT, namespace)
+        .into_iter()
+        .filter(|event| events::last_seen(event).is_some_and(|seen| seen >= since));
+    let (fetched, mut reported): (Vec<_>, Vec<_>) =
+        reported.flat_map(told).partition(|row| row.action == Action::Fetched);
+    let told_better = Told::of(found.iter().chain(&releases));
+    reported.retain(|row| row.action == Action::Reported || !told_better.has(row));
+    // The event of an artifact has the message of the commit, its status only the revision.
+    let fetched_by_event = Told::of(fetched.iter());
+    found.retain(|row| row.action != Action::Fetched || !fetched_by_event.has(row));
+    for more in [releases, reported, fetched] {
+        found.extend(more);
+    }
+    found.sort_by(|a, b| (a.at, &a.object, &a.by).cmp(&(b.at, &b.object, &b.by)));
+    found
+}
+
+/// Changes by object and author, to tell none twice.
+struct Told<'a>(BTreeMap<Named<'a>, Vec<(Option<Author>, Timestamp)>>);
+
+/// Kind, namespace and name: the lines of events have no group.
+type Named<'a> = (&'a str, &'a str, &'a str);
+
+impl<'a> Told<'a> {
+    fn of(rows: impl Iterator<Item = &'a ChangeRow>) -> Self {
+        let mut told: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for row in rows {
+            told.entry(Told::key(row)).or_default().push((row.author, row.at));
+        }
+        Told(told)
+    }
+
+    fn key(row: &ChangeRow) -> Named<'_> {
+        (&row.object.kind, &row.object.namespace, &row.object.name)
+    }
+
+    fn has(&self, row: &ChangeRow) -> bool {
+        let is_same = |(author, at): &(Option<Author>, Timestamp)| {
+            *author == row.author && at.duration_since(row.at).abs() <= SAME_TIME
+        };
+        self.0.get(&Told::key(row)).is_some_and(|told| told.iter().any(is_same))
+    }
+}
+
+/// The objects of all inventories: a cluster is asked for one list a kind.
+fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Value]) -> Vec<&'a Value> {
+    let wanted: BTreeSet<ObjectId> = flux
+        .iter()
+        .flat_map(|owner| inventory::entries(owner))
+        .filter(|id| kinds::of(&id.group, &id.kind).is_none())
+        .filter(|id| namespace.is_none_or(|namespace| id.namespace == namespace))
+        .collect();
+    let by_kind: BTreeMap<(&str, &str), &ObjectId> = wanted.iter().map(|id| ((&*id.group, &*id.kind), id)).collect();
+    let mut objects = vec![];
+    for id in by_kind.into_values() {
+        let Some(resource) = snapshot.resource_type(&id.group, &id.version, &id.kind) else { continue };
+        let listed = snapshot.list(&resource, namespace).into_iter();
+        objects.extend(listed.filter(|object| wanted.contains(&ObjectId::of(object))));
+    }
+    objects
+}
+
+/// What the API server recorded of an object: who wrote last when, and that it is being deleted.
+fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
+    let created = fields::created(object);
+    let row = |at: Timestamp, action: Action, evidence: Evidence| ChangeRow {
+        at,
+        by: String::new(),
+        author: None,
+        action,
+        object: ObjectId::of(object),
+        fields: vec![],
+        message: String::new(),
+        evidence,
+    };
+    let mut is_creation_told = false;
+    for entry in managed_fields::entries(object) {
+        let Some(at) = fields::time(entry, "/time").filter(|at| *at >= since) else { continue };
+        let subresource = fields::text(entry, "/subresource");
+        if subresource == "status" {
+            continue;
+        }
+        let manager = fields::text(entry, "/manager");
+        let author = Author::of(manager);
+        let paths = match author {
+            Author::Flux => vec![],
+            _ => entry.get("fieldsV1").map(managed_fields::paths).unwrap_or_default(),
+        };
+        let is_request = !paths.is_empty() && paths.iter().all(|path| is_request(path));
+        let is_creation = created.is_some_and(|created| at <= created);
+        let action = match subresource {
+            "scale" => Action::Scaled,
+            _ if is_creation => Action::Created,
+            _ if is_request => Action::Requested,
+            _ => Action::Changed,
+        };
+        is_creation_told |= is_creation;
+        // Whoever made an object holds all of it.
+        let named = if is_creation { vec![] } else { paths.into_iter().take(MAX_FIELDS).collect() };
+        let row = row(at, action, Evidence::ManagedFields);
+        found.push(ChangeRow { by: manager.to_owned(), author: Some(author), fields: named, ..row });
+    }
+    if let Some(created) = created.filter(|created| *created >= since && !is_creation_told) {
+        found.push(row(created, Action::Created, Evidence::Metadata));
+    }
+    if let Some(requested) = fields::time(object, "/metadata/deletionTimestamp").filter(|at| *at >= since) {
+        let message = "deletion was requested".to_owned();
+        found.push(ChangeRow { message, ..row(requested, Action::Deleted, Evidence::Metadata) });
+    }
+}
+
+/// Whether a field only asks a controller to work.
+fn is_request(path: &str) -> bool {
+    let requests =
+        [well_known::REQUESTED_AT_ANNOTATION, well_known::FORCE_AT_ANNOTATION, well_known::RESET_AT_ANNOTATION];
+    path.strip_prefix("metadata.annotations").is_some_and(|key| {
+        let key = key.trim_start_matches('.');
+        key.is_empty() || requests.contains(&key)
+    })
+}
+
+/// The configurations that a reconciler's history begins with since then. A HelmRelease's history is of releases.
+fn reconciled(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
+    let id = ObjectId::of(object);
+    if id.group == HELM_GROUP {
+        return;
+    }
+    for entry in fields::items(object, "/status/history") {
+        let Some(at) = fields::time(entry, "/firstReconciled").filter(|at| *at >= since) else { continue };
+        let metadata = entry.get("metadata").and_then(Value::as_object).into_iter().flatten();
+        let revision = metadata.filter_map(|(_, value)| value.as_str()).next();
+        let revision = revision.unwrap_or(fields::text(entry, "/digest"));
+        found.push(ChangeRow {
+            at,
+            by: controller_of(&id).to_owned(),
+            author: Some(Author::Flux),
+            action: Action::Reconciled,
+            object: id.clone(),
+            fields: vec![],
+            message: format!("{revision}: {}", fields::text(entry, "/lastReconciledStatus")),
+            evidence: Evidence::Status,
+        });
+    }
+}
+
+/// The artifact of a source, when it is new.
+fn fetched(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
+    let Some(at) = fields::time(object, "/status/artifact/lastUpdateTime").filter(|at| *at >= since) else { return };
+    let id = ObjectId::of(object);
+    found.push(ChangeRow {
+        at,
+        by: controller_of(&id).to_owned(),
+        author: Some(Author::Flux),
+        action: Action::Fetched,
+        object: id,
+        fields: vec![],
+        message: fields::text(object, "/status/artifact/revision").to_owned(),
+        evidence: Evidence::Status,
+    });
+}
+
+/// The controller that reconciles a kind of Flux.
+fn controller_of(id: &ObjectId) -> &'static str {
+    match id.group.as_str() {
+        well_known::GROUP => well_known::OPERATOR_NAME,
+        kinds::KUSTOMIZE_GROUP => "kustomize-controller",
+        kinds::HELM_GROUP => "helm-controller",
+        kinds::SOURCE_GROUP => "source-controller",
+        kinds::SOURCE_EXTENSIONS_GROUP => "source-watcher",
+        kinds::NOTIFICATION_GROUP => "notification-controller",
+        kinds::IMAGE_GROUP if id.kind == "ImageUpdateAutomation" => "image-automation-controller",
+        _ => "image-reflector-controller",
+    }
+}
+
+/// A revision of a release.
+type ReleaseKey = (String, String, i64);
+
+/// The revisions of releases: of Helm's storage, which knows also those that were made by hand, and of HelmReleases, which
+/// know the charts.
+fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since: Timestamp) -> Vec<ChangeRow> {
+    let mut rows = vec![];
+    let mut charts: BTreeMap<ReleaseKey, (ObjectId, String)> = BTreeMap::new();
+    let mut owners: BTreeMap<(String, String), ObjectId> = BTreeMap::new();
+    let mut of_status: BTreeMap<ReleaseKey, ChangeRow> = BTreeMap::new();
+    for release in flux.iter().filter(|object| fields::group(object) == HELM_GROUP) {
+        let id = ObjectId::of(release);
+        for entry in fields::items(release, "/status/history") {
+            let text = |pointer: &str| fields::text(entry, pointer).to_owned();
+            let version = fields::number(entry, "/version").unwrap_or(0);
+            let key = (text("/namespace"), text("/name"), version);
+            let chart = format!("{}@{}", text("/chartName"), text("/chartVersion"));
+            owners.insert((key.0.clone(), key.1.clone()), id.clone());
+            if let Some(at) = fields::time(entry, "/lastDeployed").filter(|at| *at >= since) {
+                let message = format!("{}/{} v{version}, chart {chart}: {}", key.0, key.1, text("/status"));
+                let row = ChangeRow {
+                    at,
+                    by: "helm-controller".to_owned(),
+                    author: Some(Author::Flux),
+                    action: Action::Released,
+                    object: id.clone(),
+                    fields: vec![],
+                    message,
+                    evidence: Evidence::Status,
+                };
+                of_status.insert(key.clone(), row);
+            }
+            charts.insert(key, (id.clone(), chart));
+        }
+    }
+    for stored in snapshot.list_labelled(&SECRET, namespace, HELM_STORAGE) {
+        let Some(at) = fields::created(stored).filter(|at| *at >= since) else { continue };
+        let label = |key: &str| fields::label(stored, key).unwrap_or_default().to_owned();
+        let (name, status) = (label("name"), label("status"));
+        let place = fields::namespace(stored).unwrap_or_default().to_owned();
+        let version = label("version").parse().unwrap_or(0);
+        let manager = managed_fields::entries(stored).first().map_or("", |entry| fields::text(entry, "/manager"));
+        let key = (place, name, version);
+        of_status.remove(&key);
+        let known = charts.get(&key);
+        let owner = known.map(|(id, _)| id).or_else(|| owners.get(&(key.0.clone(), key.1.clone())));
+        let chart = known.map(|(_, chart)| format!(", chart {chart}")).unwrap_or_default();
+        rows.push(ChangeRow {
+            at,
+            by: manager.to_owned(),
+            author: (!manager.is_empty()).then(|| Author::of(manager)),
+            action: Action::Released,
+            object: owner.cloned().unwrap_or_else(|| ObjectId::of(stored)),
+            fields: vec![],
+            message: format!("{}/{} v{version}{chart}: {status}", key.0, key.1),
+            evidence: Evidence::HelmStorage,
+        });
+    }
+    rows.extend(of_status.into_values());
+    rows
+}
+
+/// Reasons of events that tell of a change which nothing else tells, or of a try that failed.
+const TOLD_BY_EVENTS: [(&str, Action); 10] = [
+    ("NewArtifact", Action::Fetched),
+    ("InstallFailed", Action::Reported),
+    ("UpgradeFailed", Action::Reported),
+    ("RollbackFailed", Action::Reported),
+    ("TestFailed", Action::Reported),
+    ("UninstallFailed", Action::Reported),
+    ("UninstallSucceeded", Action::Deleted),
+    ("DriftDetected", Action::Reported),
+    ("DriftCorrected", Action::Changed),
+    ("RolledBack", Action::Changed),
+];
+
+/// What an event of a Flux object says: objects that were applied or pruned, or the object's own.
+fn told(event: &Value) -> Vec<ChangeRow> {
+    let row = events::EventRow::of(event);
+    let is_flux = kinds::of(&row.object.group, &row.object.kind).is_some();
+    let Some(at) = row.last_seen.filter(|_| is_flux) else { return vec![] };
+    let change = |action: Action, object: ObjectId, message: String| ChangeRow {
+        at,
+        by: row.source.clone(),
+        author: Some(Author::of(&row.source)),
+        action,
+        object,
+        fields: vec![],
+        message,
+        evidence: Evidence::Event,
+    };
+    if let Some(applied) = change_set(&row.message) {
+        let by = format!("through {}", row.object);
+        return applied.into_iter().map(|(action, object)| change(action, object, by.clone())).collect();
+    }
+    let action = TOLD_BY_EVENTS.iter().find(|(reason, _)| *reason == row.reason).map(|(_, action)| *action);
+    let action = action.or_else(|| row.message.contains("pushed commit").then_some(Action::Changed));
+    let first_line = row.message.lines().next().unwrap_or_default().to_owned();
+    action.map(|action| change(action, row.object.clone(), first_line)).into_iter().collect()
+}
+
+/// The lines of what was applied, as Flux's controllers write them: `Deployment/apps/web configured`
+/// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#events>); `None` for any other text.
+fn change_set(message: &str) -> Option<Vec<(Action, ObjectId)>> {
+    let mut changes = vec![];
+    for line in message.lines().filter(|line| !line.trim().is_empty()) {
+        let (subject, word) = line.trim().split_once(' ')?;
+        let parts: Vec<&str> = subject.split('/').collect();
+        let (kind, namespace, name) = match parts.as_slice() {
+            [kind, namespace, name] => (*kind, Some(*namespace), *name),
+            [kind, name] => (*kind, None, *name),
+            _ => return None,
+        };
+        let action = match word {
+            "created" => Action::Created,
+            "configured" => Action::Changed,
+            "deleted" => Action::Deleted,
+            "unchanged" | "skipped" | "unknown" => continue,
+            _ => return None,
+        };
+        let group = kinds::find_resource_type(kind).map(|resource| resource.group.to_string()).unwrap_or_default();
+        changes.push((action, ObjectId::new(&group, kind, namespace, name)));
+    }
+    (!message.trim().is_empty()).then_some(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOON: &str = "2026-11-22T12:00:00Z";
+
+    fn kustomization(entries: Value, managed: Value, status: Value) -> Value {
+        let mut status = status;
+        status["inventory"] = json!({"entries": entries});
+        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": "app", "namespace": "apps", "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": managed},
+            "status": status})
+    }
+
+    fn entry(manager: &str, time: &str, fields: Value) -> Value {
+        json!({"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields})
+    }
+
+    fn event(name: &str, kind: (&str, &str, &str), reason: &str, message: &str, at: &str) -> Value {
+        let (api_version, kind, component) = kind;
+        json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "apps"}, "lastTimestamp": at,
+            "involvedObject": {"apiVersion": api_version, "kind": kind, "namespace": "apps", "name": "app"},
+            "source": {"component": component}, "type": "Normal", "reason": reason, "message": message})
+    }
+
+    const KS: (&str, &str, &str) = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomize-controller");
+    const HR: (&str, &str, &str) = ("helm.toolkit.fluxcd.io/v2", "HelmRelease", "helm-controller");
+    const GIT: (&str, &str, &str) = ("source.toolkit.fluxcd.io/v1", "GitRepository", "source-controller");
+
+    /// `ACTION OBJECT by WHO (AUTHOR): what`, one line a change.
+    fn lines(objects: Vec<Value>, namespace: Option<&str>) -> Vec<String> {
+        let line = |row: &ChangeRow| {
+            let author = row.author.map_or("nobody", Author::as_str);
+            let what = if row.fields.is_empty() { row.message.clone() } else { row.fields.join(",") };
+            format!("{} {} by {} ({author}): {what}", row.action.as_str(), row.object, row.by)
+        };
+        rows(&Snapshot::of_dump(objects), namespace, NOON.parse().unwrap()).iter().map(line).collect()
+    }
+
+    #[test]
+    fn people_are_told_from_flux_in_the_order_of_time_and_what_is_older_is_left_out() {
+        let object = kustomization(
+            json!([{"id": "apps_web_apps_Deployment", "v": "v1"}]),
+            json!([
+                entry("gotk-kustomize-controller", "2026-11-22T12:09:00Z", json!({"f:metadata": {"f:finalizers": {}}})),
+                entry(
+                    "flux",
+                    "2026-11-22T12:01:00Z",
+                    json!({"f:metadata": {"f:annotations": {"f:reconcile.fluxcd.io/requestedAt": {}}}})
+                ),
+                entry("kubectl-edit", "2026-11-22T11:59:59Z", json!({"f:spec": {"f:path": {}}})),
+            ]),
+            json!({"history": [
+                {"digest": "sha256:b", "firstReconciled": "2026-11-22T12:03:00Z", "lastReconciledStatus": "HealthCheckFailed",
+                 "metadata": {"revision": "main@sha1:b"}},
+                {"digest": "sha256:a", "firstReconciled": "2026-11-20T12:03:00Z", "lastReconciledStatus": "ReconciliationSucceeded"}]}),
+        );
+        let web = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "apps", "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": [
+                entry("kustomize-controller", "2026-11-22T12:02:00Z", json!({"f:spec": {"f:template": {}}})),
+                {"manager": "kubectl", "operation": "Update", "subresource": "scale", "time": "2026-11-22T12:04:00Z",
+                 "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+                {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status", "time": "2026-11-22T12:05:00Z"}]}});
+        let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "not-flux", "namespace": "apps",
+            "managedFields": [entry("kubectl", "2026-11-22T12:02:00Z", json!({}))]}});
+        assert_eq!(
+            lines(vec![object, web, foreign], None),
+            [
+                "requested Kustomization/apps/app by flux (other): metadata.annotations.reconcile.fluxcd.io/requestedAt",
+                "changed Deployment/apps/web by kustomize-controller (Flux): ",
+                "reconciled Kustomization/apps/app by kustomize-controller (Flux): main@sha1:b: HealthCheckFailed",
+                "scaled Deployment/apps/web by kubectl (other): spec.replicas",
+                "changed Kustomization/apps/app by gotk-kustomize-controller (Flux): ",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_pruned_is_told_by_events_and_nothing_is_told_twice() {
+        let web = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "apps",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "managedFields": [entry("kustomize-controller", "2026-11-22T12:02:01Z", json!({}))]}});
+        let owner = kustomization(json!([{"id": "apps_web_apps_Deployment", "v": "v1"}]), json!([]), json!({}));
+        let applied = "Deployment/apps/web configured\nNamespace/apps unchanged\nConfigMap/apps/old deleted\n";
+        let objects = vec![
+            web,
+            owner,
+            event("a", KS, "Progressing", applied, "2026-11-22T12:02:02Z"),
+            event("b", KS, "ReconciliationSucceeded", "Reconciliation finished in 2s", "2026-11-22T12:02:03Z"),
+            event("c", HR, "UpgradeFailed", "Helm upgrade failed: no\nmore", "2026-11-22T12:03:00Z"),
+            event("d", KS, "Progressing", applied, "2026-11-22T11:02:02Z"),
+        ];
+        assert_eq!(
+            lines(objects, Some("apps")),
+            [
+                "changed Deployment/apps/web by kustomize-controller (Flux): ",
+                "deleted ConfigMap/apps/old by kustomize-controller (Flux): through Kustomization/apps/app",
+                "reported HelmRelease/apps/app by helm-controller (Flux): Helm upgrade failed: no",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_release_made_by_hand_stands_beside_those_that_flux_made() {
+        let stored = |version: u32, manager: &str, at: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("sh.helm.release.v1.app.v{version}"),
+                "namespace": "apps", "creationTimestamp": at, "managedFields": [{"manager": manager, "operation": "Update", "time": at}],
+                "labels": {"owner": "helm", "name": "app", "status": "deployed", "version": version.to_string()}}})
+        };
+        let history = |version: u32, at: &str| {
+            json!({"name": "app", "namespace": "apps", "version": version, "chartName": "app", "chartVersion": "1.0.0",
+            "status": "superseded", "lastDeployed": at})
+        };
+        let release = json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "hr", "namespace": "apps"},
+            "status": {"history": [history(2, "2026-11-22T12:02:00Z"), history(1, "2026-11-22T12:01:00Z")]}});
+        let objects = vec![
+            release,
+            stored(2, "helm-controller", "2026-11-22T12:02:00Z"),
+            stored(3, "helm", "2026-11-22T12:03:00Z"),
+            event("x", GIT, "NewArtifact", "stored artifact for commit 'Fix'", "2026-11-22T12:00:30Z"),
+            json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app", "namespace": "apps"},
+                "status": {"artifact": {"revision": "main@sha1:a", "lastUpdateTime": "2026-11-22T12:00:29Z"}}}),
+        ];
+        assert_eq!(
+            lines(objects, None),
+            [
+                "fetched GitRepository/apps/app by source-controller (Flux): stored artifact for commit 'Fix'",
+                "released HelmRelease/apps/hr by helm-controller (Flux): apps/app v1, chart app@1.0.0: superseded",
+                "released HelmRelease/apps/hr by helm-controller (Flux): apps/app v2, chart app@1.0.0: deployed",
+                "released HelmRelease/apps/hr by helm (other): apps/app v3: deployed",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_lines_of_objects_are_a_change_set() {
+        assert_eq!(change_set("Health check passed in 2s"), None);
+        assert_eq!(change_set(""), None);
+        assert_eq!(change_set("a/b/c/d created"), None);
+        assert_eq!(change_set("Service/apps/web created").unwrap().len(), 1);
+    }
+}

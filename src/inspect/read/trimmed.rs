@@ -1,0 +1,173 @@
+//! Objects that are read without what no view asks for: the field sets of managed fields are half of the text of most objects.
+//!
+//! What [`super::snapshot::trim`] keeps is kept; what it drops is, as far as that can be told while reading, never in memory.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::api::field_managers::Author;
+use crate::api::kinds::{FLUX_KINDS, Suspension};
+
+/// An object without the field sets of controllers, but for what suspends it.
+#[derive(Debug)]
+pub(super) struct Trimmed(pub(super) Value);
+
+impl<'de> serde::Deserialize<'de> for Trimmed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Place::Object.deserialize(deserializer).map(Trimmed)
+    }
+}
+
+/// What is read.
+#[derive(Clone, Copy)]
+enum Place {
+    Object,
+    Metadata,
+    ManagedFields,
+    /// One manager, of whom the name is not known yet.
+    Manager,
+}
+
+impl<'de> DeserializeSeed<'de> for Place {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        match self {
+            Place::ManagedFields => deserializer.deserialize_seq(self),
+            _ => deserializer.deserialize_map(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Place {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Place::ManagedFields => "a list",
+            _ => "an object",
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = vec![];
+        while let Some(item) = items.next_element_seed(Place::Manager)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            let value = match (self, key.as_str()) {
+                (Place::Object, "metadata") => members.next_value_seed(Place::Metadata)?,
+                (Place::Metadata, "managedFields") => members.next_value_seed(Place::ManagedFields)?,
+                // The API server writes the manager first
+                // (<https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#managedfieldsentry-v1-meta>).
+                (Place::Manager, "fieldsV1") if is_controller(&map) => match members.next_value_seed(Suspending)? {
+                    Some(set) => set,
+                    None => continue,
+                },
+                _ => members.next_value()?,
+            };
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+fn is_controller(manager: &Map<String, Value>) -> bool {
+    manager.get("manager").and_then(Value::as_str).is_some_and(|name| Author::of(name) != Author::Other)
+}
+
+/// Reads of a field set only what leads to a field that suspends; `None` where there is none.
+struct Suspending;
+
+impl<'de> DeserializeSeed<'de> for Suspending {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Suspending {
+    type Value = Option<Value>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a field set")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Option<Value>, A::Error> {
+        let (mut kept, mut is_leaf) = (Map::new(), true);
+        while let Some(key) = members.next_key::<String>()? {
+            is_leaf = false;
+            if !leads_to_suspension(&key) {
+                members.next_value::<IgnoredAny>()?;
+            } else if let Some(below) = members.next_value_seed(Suspending)? {
+                kept.insert(key, below);
+            }
+        }
+        // An empty set is a field that is held as one piece.
+        Ok((is_leaf || !kept.is_empty()).then_some(Value::Object(kept)))
+    }
+}
+
+fn leads_to_suspension(key: &str) -> bool {
+    let Some(field) = key.strip_prefix("f:") else { return false };
+    ["spec", "suspend", "metadata", "annotations"].contains(&field)
+        || FLUX_KINDS
+            .iter()
+            .any(|kind| matches!(kind.suspension, Suspension::Annotation(annotation) if annotation == field))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(object: &Value) -> Value {
+        serde_json::from_str::<Trimmed>(&object.to_string()).unwrap().0
+    }
+
+    fn object(managers: Value) -> Value {
+        json!({"kind": "Kustomization", "metadata": {"name": "a", "managedFields": managers, "labels": {"x": "y"}},
+            "spec": {"managedFields": [{"manager": "kubelet", "fieldsV1": {"f:x": {}}}], "list": [1, null, {"a": [true]}]}})
+    }
+
+    #[test]
+    fn sets_of_people_stay_and_those_of_controllers_only_as_far_as_they_suspend() {
+        let set = json!({"f:spec": {"f:path": {}, "f:suspend": {}}, "f:metadata": {"f:labels": {"f:x": {}}}});
+        let entry = |manager: &str, set: &Value| json!({"manager": manager, "operation": "Apply", "fieldsV1": set, "subresource": ""});
+        let all = object(json!([entry("kubectl", &set), entry("kustomize-controller", &set)]));
+        let mut expected = all.clone();
+        expected["metadata"]["managedFields"][1]["fieldsV1"] = json!({"f:spec": {"f:suspend": {}}});
+        assert_eq!(read(&all), expected);
+    }
+
+    #[test]
+    fn a_set_without_suspension_is_gone_and_a_field_held_as_one_piece_stays() {
+        let entry = |set: Value| json!({"manager": "kubelet", "fieldsV1": set});
+        let all = object(json!([
+            entry(json!({"f:spec": {"f:path": {}}, "f:status": {}})),
+            entry(json!({"f:spec": {}})),
+            entry(json!({"f:metadata": {"f:annotations": {"f:fluxcd.controlplane.io/reconcile": {}, "f:other": {}}}})),
+        ]));
+        let read = read(&all);
+        let sets: Vec<Option<&Value>> =
+            read["metadata"]["managedFields"].as_array().unwrap().iter().map(|entry| entry.get("fieldsV1")).collect();
+        let annotation = json!({"f:metadata": {"f:annotations": {"f:fluxcd.controlplane.io/reconcile": {}}}});
+        assert_eq!(sets, [None, Some(&json!({"f:spec": {}})), Some(&annotation)]);
+        assert_eq!(read["spec"], all["spec"], "only managed fields of the object itself are meant");
+    }
+
+    #[test]
+    fn a_list_of_managers_that_is_none_is_no_object() {
+        assert!(serde_json::from_str::<Trimmed>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
+        assert!(serde_json::from_str::<Trimmed>("[]").is_err());
+    }
+}
