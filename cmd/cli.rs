@@ -55,6 +55,7 @@ pub enum Command {
     Debug(crate::debug::Args),
     Impact(crate::impact::Args),
     Logs(crate::logs::Args),
+    Report(crate::report::Args),
     Bundle(crate::bundle::Args),
     Stats(crate::stats::Args),
     Status(crate::status::Args),

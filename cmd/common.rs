@@ -4,6 +4,7 @@
 pub mod args;
 pub mod complete;
 pub mod connect;
+pub mod desired;
 mod follow;
 mod impact;
 pub mod instance_args;

@@ -33,6 +33,7 @@ mod plan;
 mod rbac;
 mod reconcile;
 mod render;
+mod report;
 mod resume;
 mod rollback;
 mod shell;
@@ -111,6 +112,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Debug(args) => debug::run(&args, shell),
         Command::Impact(args) => impact::run(&args, shell),
         Command::Logs(args) => logs::run(&args, shell),
+        Command::Report(args) => report::run(&args, shell),
         Command::Bundle(args) => bundle::run(&args, shell),
         Command::Why(args) => why::run(&args, shell),
         Command::Check(args) => check::run(&args, shell),

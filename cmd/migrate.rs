@@ -7,10 +7,12 @@ use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 mod bootstrap;
+pub mod owner;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Bootstrap(bootstrap::Args),
+    Owner(owner::Args),
 }
 
 /// Rewrite deprecated API versions of Flux in files
@@ -47,8 +49,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    if let Some(Command::Bootstrap(args)) = &args.command {
-        return bootstrap::run(args, shell);
+    match &args.command {
+        Some(Command::Bootstrap(args)) => return bootstrap::run(args, shell),
+        Some(Command::Owner(args)) => return owner::run(args, shell),
+        None => {}
     }
     let Some(filename) = &args.filename else { return Err(CliError::usage("no file is given")) };
     let (looked_at, migration) = manifest_files::migration(filename, args.to.as_deref(), shell)?;

@@ -3,6 +3,7 @@
 pub mod field_text;
 pub mod hints;
 pub mod next_step;
+pub mod page;
 pub mod screen;
 pub mod table;
 pub mod tree;

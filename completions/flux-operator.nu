@@ -744,6 +744,47 @@ module completions {
     ...resource: string       # KIND/NAME, or KIND NAME, of a Flux object; all lines without
   ]
 
+  def "nu-complete flux-operator report color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Write a page about the installation, to be sent to someone
+  export extern "flux-operator report" [
+    --overwrite               # Write over a file that is there
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --offline                 # Open no connection to a registry: use what is cached
+    --no-cache                # Pull the artifact even if it is cached, and do not keep it
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
+    --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
+    --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
+    --registry-key: path      # Private key of the client certificate, in PEM
+    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator report color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    file?: path               # File to write; - is standard output
+  ]
+
   def "nu-complete flux-operator bundle progress" [] {
     [ "auto" "plain" "json" "none" ]
   }
@@ -3354,12 +3395,51 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator migrate owner color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Move objects from one owner of Flux to another, without loss
+  export extern "flux-operator migrate owner" [
+    --to: string              # The owner that takes over, as KIND/NAME or NAMESPACE/KIND/NAME
+    --object: string          # Only this object of the inventory, as KIND/NAME; repeatable
+    --dry-run                 # Only show the plan
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: see below]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator migrate owner color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    owner: string             # The owner that lets go, as KIND/NAME
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator migrate help" [
   ]
 
   # Print the FluxInstance that keeps an installation of flux bootstrap
   export extern "flux-operator migrate help bootstrap" [
+  ]
+
+  # Move objects from one owner of Flux to another, without loss
+  export extern "flux-operator migrate help owner" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4500,6 +4580,10 @@ module completions {
   export extern "flux-operator help logs" [
   ]
 
+  # Write a page about the installation, to be sent to someone
+  export extern "flux-operator help report" [
+  ]
+
   # Write all that explains the installation to one archive, without secrets
   export extern "flux-operator help bundle" [
   ]
@@ -4722,6 +4806,10 @@ module completions {
 
   # Print the FluxInstance that keeps an installation of flux bootstrap
   export extern "flux-operator help migrate bootstrap" [
+  ]
+
+  # Move objects from one owner of Flux to another, without loss
+  export extern "flux-operator help migrate owner" [
   ]
 
   # Explain a kind or one of its fields

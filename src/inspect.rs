@@ -20,6 +20,7 @@ pub mod listing;
 pub mod logs;
 pub mod next_step;
 pub(crate) mod operator;
+pub mod page;
 pub mod read;
 pub mod redact;
 pub mod report;

@@ -8,12 +8,14 @@
 //! reconciles by itself: these are the words of the command line to a controller that runs elsewhere.
 
 mod export;
+mod owner;
 mod patch;
 mod readiness;
 mod rollout;
 mod watch;
 
 pub use export::bare;
+pub use owner::{Move, NoOwner, Owner, OwnerMigration, inventory_patch, plan_move};
 pub use patch::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
 pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};
 pub use rollout::{ComponentState, Rollout};

@@ -7,6 +7,7 @@ use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::impact::Impact;
 use flux_operator::inspect::instance::HistoryRow;
 use flux_operator::inspect::inventory::InventoryRow;
+use flux_operator::inspect::page::Page;
 use flux_operator::inspect::report::StatsRow;
 use flux_operator::inspect::status::StatusView;
 use flux_operator::inspect::suspended::SuspendedRow;
@@ -14,6 +15,7 @@ use flux_operator::inspect::trace::Trace;
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::version::VersionView;
 use flux_operator::inspect::why::{Overview, Why};
+use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -51,7 +53,9 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("why-all", schema::<Overview<String>>()),
         ("status", schema::<StatusView<String>>()),
         ("impact", schema::<Impact>()),
+        ("report", schema::<Page<String>>()),
         ("migrate", schema::<FileMigration>()),
+        ("migrate-owner", schema::<OwnerMigration>()),
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();

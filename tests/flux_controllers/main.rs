@@ -15,7 +15,9 @@ mod support;
 mod artifacts;
 mod bootstrap;
 mod harness;
+mod incident;
 mod notifications;
+mod owners;
 mod prune;
 mod reads;
 mod requests;
@@ -35,7 +37,17 @@ fn main() -> ExitCode {
         .map(ClusterTest::that_installs)
         .collect();
     support::run_flux_tests(
-        [harness::tests(), artifacts::tests(), prune::tests(), reads::tests(), requests::tests(), installing].concat(),
-        &[Controller::Source, Controller::Kustomize],
+        [
+            harness::tests(),
+            artifacts::tests(),
+            incident::tests(),
+            owners::tests(),
+            prune::tests(),
+            reads::tests(),
+            requests::tests(),
+            installing,
+        ]
+        .concat(),
+        &[Controller::Source, Controller::Kustomize, Controller::Helm],
     )
 }

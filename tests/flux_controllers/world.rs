@@ -189,7 +189,8 @@ fn resource(kind: &str) -> ApiResource {
         "Kustomization" => ("kustomize.toolkit.fluxcd.io", "v1"),
         "FluxInstance" => ("fluxcd.controlplane.io", "v1"),
         "Deployment" => ("apps", "v1"),
-        "ConfigMap" | "Event" | "Pod" => ("", "v1"),
+        "HelmRelease" => ("helm.toolkit.fluxcd.io", "v2"),
+        "ConfigMap" | "Event" | "Pod" | "Secret" => ("", "v1"),
         other => panic!("the tests know no {other}"),
     };
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))

@@ -13,6 +13,7 @@ mod inspect;
 mod install;
 mod migrate;
 mod release;
+mod report;
 mod requests;
 mod support;
 mod usage;

@@ -20,6 +20,20 @@ pub fn has_kubectl() -> bool {
     found
 }
 
+/// A Chromium, by the variable `CHROMIUM` or in the path.
+pub fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome-headless-shell"];
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let in_path =
+        names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|file| file.is_file());
+    let found = std::env::var_os("CHROMIUM").map(PathBuf::from).or(in_path);
+    if found.is_none() {
+        missing("needs Chromium, which CHROMIUM may name");
+    }
+    found
+}
+
 /// The folder that the variable names, or one beside this package.
 pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     let folder =

@@ -1,0 +1,221 @@
+//! `report`: all that a person wants to see of an incident, as one value. Pure; how it is drawn is not known here.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::components::{self, ComponentRow};
+use super::events::{self, EventRow};
+use super::inventory::{self, InventoryRow};
+use super::next_step::NextStep;
+use super::read::snapshot::Snapshot;
+use super::status::{StatusView, status};
+use super::tree::{self, TreeNode, TreeOptions};
+use super::why::{Overview, overview};
+use crate::api::kinds::{FLUX_KINDS, HELM_GROUP, INSTANCE};
+use crate::api::well_known::{self, reason};
+use crate::k8s::{ObjectId, fields};
+
+/// Objects whose history is drawn: those with the newest changes.
+const MAX_HISTORIES: usize = 24;
+/// Events that are told, the newest.
+const MAX_EVENTS: usize = 500;
+
+// `S` is a step, or a step in words.
+/// An installation at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Page")]
+pub struct Page<S = NextStep> {
+    /// The cluster or file it is about.
+    pub place: String,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    pub status: StatusView<S>,
+    pub causes: Overview<S>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeNode>,
+    pub components: Vec<ComponentRow>,
+    pub inventory: Vec<InventoryRow>,
+    /// Why drift of fields could not be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_drift: Option<String>,
+    /// Of the instance first, then those with the newest changes.
+    pub histories: Vec<History>,
+    /// The oldest first.
+    pub events: Vec<EventRow>,
+    /// Events that are older than those, and not told.
+    pub older_events: usize,
+}
+
+/// What an object was reconciled to, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    pub object: ObjectId,
+    /// The oldest first.
+    pub spans: Vec<Span>,
+}
+
+/// One configuration or release, from its first to its last reconciliation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Span {
+    #[schemars(with = "String")]
+    pub from: Timestamp,
+    #[schemars(with = "String")]
+    pub to: Timestamp,
+    /// A version, revision or chart.
+    pub revision: String,
+    pub ok: bool,
+    /// How it ended, how long it took and how often.
+    pub outcome: String,
+}
+
+impl<S> Page<S> {
+    /// The same page with its steps in other words.
+    pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Page<T> {
+        Page {
+            status: self.status.map_steps(word),
+            causes: self.causes.map_steps(word),
+            place: self.place,
+            at: self.at,
+            tree: self.tree,
+            components: self.components,
+            inventory: self.inventory,
+            without_drift: self.without_drift,
+            histories: self.histories,
+            events: self.events,
+            older_events: self.older_events,
+        }
+    }
+}
+
+/// What a page is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct PageOptions<'a> {
+    pub place: &'a str,
+    /// Of the instance.
+    pub namespace: &'a str,
+    /// Version of this program.
+    pub client: &'a str,
+    /// Flux versions of its distribution.
+    pub known: &'a [String],
+    pub now: Timestamp,
+    /// What the instance builds now, or why that is not known.
+    pub desired: Result<&'a [Value], &'a str>,
+}
+
+/// Looks at an installation as a whole.
+pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
+    let PageOptions { place, namespace, client, known, now, desired } = options;
+    let instances = snapshot.list(&INSTANCE, Some(namespace));
+    let instance = instances.first().copied();
+    let filter = events::Filter::default();
+    let mut told: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
+    let older_events = told.len().saturating_sub(MAX_EVENTS);
+    told.drain(..older_events);
+    Page {
+        place: place.to_owned(),
+        at: now,
+        status: status(snapshot, namespace, client, known, now),
+        causes: overview(snapshot, None, now),
+        tree: instance.map(|instance| tree::instance(snapshot, instance, TreeOptions::default())),
+        components: components::rows(snapshot, Some(namespace), &instances, |_| None),
+        inventory: instance.map(|i| inventory::rows(snapshot, i, desired.ok())).unwrap_or_default(),
+        without_drift: desired.err().map(str::to_owned).filter(|_| instance.is_some()),
+        histories: histories(snapshot),
+        events: told,
+        older_events,
+    }
+}
+
+fn histories(snapshot: &Snapshot) -> Vec<History> {
+    let objects = FLUX_KINDS.iter().flat_map(|kind| snapshot.list(&kind.resource_type(), None));
+    let mut all: Vec<History> = objects
+        .map(|object| History { object: ObjectId::of(object), spans: spans(object) })
+        .filter(|history| !history.spans.is_empty())
+        .collect();
+    let newest = |history: &History| history.spans.iter().map(|span| span.from).max();
+    all.sort_by_key(|history| (history.object.group != well_known::GROUP, std::cmp::Reverse(newest(history))));
+    all.truncate(MAX_HISTORIES);
+    all
+}
+
+fn spans(object: &Value) -> Vec<Span> {
+    let is_release = fields::group(object) == HELM_GROUP;
+    let entries = fields::items(object, "/status/history").iter();
+    let mut spans: Vec<Span> =
+        entries.filter_map(|entry| if is_release { release(entry) } else { configuration(entry) }).collect();
+    spans.sort_by_key(|span| span.from);
+    spans
+}
+
+fn configuration(entry: &Value) -> Option<Span> {
+    let (from, to) = (fields::time(entry, "/firstReconciled")?, fields::time(entry, "/lastReconciled")?);
+    let status = fields::text(entry, "/lastReconciledStatus");
+    let revision = ["/metadata/flux", "/metadata/revision", "/digest"].into_iter();
+    let took = fields::text(entry, "/lastReconciledDuration");
+    let times = fields::number(entry, "/totalReconciliations").unwrap_or(1);
+    Some(Span {
+        from,
+        to: to.max(from),
+        revision: revision
+            .filter_map(|pointer| fields::some_text(entry, pointer))
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        ok: status == reason::RECONCILIATION_SUCCEEDED,
+        outcome: format!("{status}, took {took}, {times} times"),
+    })
+}
+
+fn release(entry: &Value) -> Option<Span> {
+    let from = fields::time(entry, "/firstDeployed")?;
+    let to = fields::time(entry, "/lastDeployed").unwrap_or(from);
+    let status = fields::text(entry, "/status");
+    let version = fields::number(entry, "/version").unwrap_or(0);
+    Some(Span {
+        // A release that was upgraded was first deployed with its first revision.
+        from: to,
+        to: to.max(from),
+        revision: format!("{}@{}", fields::text(entry, "/chartName"), fields::text(entry, "/chartVersion")),
+        ok: ["deployed", "superseded"].contains(&status),
+        outcome: format!("v{version} {status}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_page_holds_histories_of_all_that_keep_one_the_instance_first() {
+        let snapshot = Snapshot::of_dump([
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "a", "namespace": "apps"},
+                "status": {"history": [
+                    {"digest": "sha256:b", "firstReconciled": "2026-11-22T10:00:00Z", "lastReconciled": "2026-11-22T11:00:00Z",
+                     "lastReconciledStatus": "HealthCheckFailed", "lastReconciledDuration": "30s", "totalReconciliations": 2,
+                     "metadata": {"revision": "main@sha1:b"}},
+                    {"digest": "sha256:a", "firstReconciled": "2026-11-21T10:00:00Z", "lastReconciled": "2026-11-22T09:00:00Z",
+                     "lastReconciledStatus": "ReconciliationSucceeded", "lastReconciledDuration": "1s"}]}}),
+            json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "h", "namespace": "apps"},
+                "status": {"history": [{"chartName": "c", "chartVersion": "1.0.0", "version": 2, "status": "failed",
+                    "firstDeployed": "2026-11-20T10:00:00Z", "lastDeployed": "2026-11-22T10:30:00Z"}]}}),
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "fs"},
+                "status": {"history": [{"digest": "sha256:i", "firstReconciled": "2026-11-01T10:00:00Z",
+                    "lastReconciled": "2026-11-01T10:00:00Z", "lastReconciledStatus": "ReconciliationSucceeded"}]}}),
+        ]);
+        let now = "2026-11-22T12:00:00Z".parse().unwrap();
+        let options = PageOptions { place: "x", namespace: "fs", client: "1.0.0", known: &[], now, desired: Err("no") };
+        let page = page(&snapshot, options);
+        let names: Vec<&str> = page.histories.iter().map(|history| history.object.name.as_str()).collect();
+        assert_eq!(names, ["flux", "h", "a"]);
+        let spans = &page.histories[2].spans;
+        assert_eq!((spans[0].ok, spans[1].ok, spans[1].revision.as_str()), (true, false, "main@sha1:b"));
+        assert_eq!(page.histories[1].spans[0].outcome, "v2 failed");
+        assert_eq!(page.without_drift.as_deref(), Some("no"));
+        assert!(page.tree.is_some());
+    }
+}
