@@ -6,7 +6,7 @@ module completions {
 
   # Install, configure, inspect and reconcile Flux on Kubernetes
   export extern flux-operator [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -20,6 +20,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -35,7 +36,7 @@ module completions {
 
   # Show lists: instances, components, history, inventory, Flux resources
   export extern "flux-operator get" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -49,6 +50,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -78,7 +80,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -92,6 +94,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -131,7 +134,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -145,6 +148,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -173,7 +177,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -187,6 +191,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -224,7 +229,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -238,6 +243,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -269,7 +275,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -283,6 +289,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -313,7 +320,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -327,6 +334,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -374,7 +382,7 @@ module completions {
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -388,6 +396,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -406,7 +415,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -420,6 +429,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -439,7 +449,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -453,13 +463,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
   ]
 
   def "nu-complete flux-operator tree helmrelease color" [] {
@@ -472,7 +483,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -486,13 +497,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
   ]
 
   def "nu-complete flux-operator tree resourceset color" [] {
@@ -505,7 +517,7 @@ module completions {
     --watch(-w)               # Go on and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -519,13 +531,48 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the object
+    name?: string             # Name of the object; without it every one of the namespace is shown
+  ]
+
+  def "nu-complete flux-operator tree resource color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator tree resource" [
+    --compact                 # Leave out what is not of Flux
+    --watch(-w)               # Go on and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator tree resource color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -548,6 +595,10 @@ module completions {
   export extern "flux-operator tree help resourceset" [
   ]
 
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator tree help resource" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator tree help help" [
   ]
@@ -560,7 +611,7 @@ module completions {
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -574,6 +625,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -610,7 +662,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show new events
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -624,6 +676,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -646,7 +699,7 @@ module completions {
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -660,6 +713,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -677,7 +731,7 @@ module completions {
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -691,6 +745,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -721,7 +776,7 @@ module completions {
     --follow(-f)              # Go on with what is written, until Ctrl-C
     --output(-o): string@"nu-complete flux-operator logs output" # Lines to read, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -735,6 +790,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -762,7 +818,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -776,6 +832,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -800,7 +857,7 @@ module completions {
     --max-size: string        # Megabytes of text at most, before compression
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -814,6 +871,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -841,7 +899,7 @@ module completions {
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -855,6 +913,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -872,7 +931,7 @@ module completions {
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -886,6 +945,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -903,7 +963,7 @@ module completions {
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -917,13 +977,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, or KIND NAME; everything that is not well without
+    ...resource: string       # KIND/NAME, KIND NAME, or a KIND for all of it; everything without
   ]
 
   def "nu-complete flux-operator why instance color" [] {
@@ -934,7 +995,7 @@ module completions {
   export extern "flux-operator why instance" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -948,6 +1009,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -977,7 +1039,7 @@ module completions {
   export extern "flux-operator check" [
     --pre                     # Only what an installation needs beforehand
     --short                   # One line with the sums and the problems
-    --filename(-f): string    # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
     --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
@@ -990,7 +1052,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1004,6 +1066,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1021,7 +1084,7 @@ module completions {
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1035,6 +1098,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1064,7 +1128,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Go on and show every change
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1078,6 +1142,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1092,7 +1157,7 @@ module completions {
 
   # Create secrets and manifests from flags
   export extern "flux-operator create" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1106,6 +1171,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1191,7 +1257,7 @@ module completions {
     --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Whose identity to log in with instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --output(-o): string@"nu-complete flux-operator create instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1205,6 +1271,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1219,7 +1286,7 @@ module completions {
 
   # Create the secrets Flux needs
   export extern "flux-operator create secret" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1233,6 +1300,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1264,7 +1332,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1278,6 +1346,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1311,7 +1380,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1324,6 +1393,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1358,7 +1428,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1372,6 +1442,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1404,7 +1475,7 @@ module completions {
     --app-installation-id: string # Number of the installation
     --app-private-key-file: path # Private key of the app, in PEM
     --app-base-url: string    # API of a GitHub Enterprise server
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1418,6 +1489,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1450,7 +1522,7 @@ module completions {
     --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
     --secretkey-file: path    # Read the secret key from a file of one line
     --secretkey-env: string   # Read the secret key from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1464,6 +1536,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1497,7 +1570,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1511,6 +1584,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1541,7 +1615,7 @@ module completions {
     --tls-crt-file: path      # Client certificate, in PEM
     --tls-key-file: path      # Private key of the client certificate, in PEM
     --ca-crt-file: path       # Certificate authority of the server, in PEM
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1555,6 +1629,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1586,7 +1661,7 @@ module completions {
     --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
     --age-key-stdin           # Read age identities from standard input
     --gpg-key-stdin           # Read an armoured GPG private key from standard input
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1600,6 +1675,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1703,7 +1779,7 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1717,6 +1793,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1735,7 +1812,7 @@ module completions {
 
   # Print the objects of a FluxInstance
   export extern "flux-operator build instance" [
-    --filename(-f): string    # File with one FluxInstance among its documents; - for standard input
+    --filename(-f): path      # File with one FluxInstance among its documents; - for standard input
     --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
@@ -1750,7 +1827,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1764,6 +1841,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1790,7 +1868,7 @@ module completions {
 
   # Show what an apply would change
   export extern "flux-operator plan" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1804,6 +1882,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1826,7 +1905,7 @@ module completions {
 
   # Show what an apply of a FluxInstance would change
   export extern "flux-operator plan instance" [
-    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --filename(-f): path      # File with the FluxInstance; - reads standard input
     --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
@@ -1842,7 +1921,7 @@ module completions {
     --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1856,6 +1935,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1883,7 +1963,7 @@ module completions {
 
   # Apply objects and wait for what comes of them
   export extern "flux-operator apply" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1897,6 +1977,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1923,7 +2004,7 @@ module completions {
 
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply instance" [
-    --filename(-f): string    # File with the FluxInstance; - reads standard input
+    --filename(-f): path      # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
     --yes(-y)                 # Do not ask
@@ -1944,7 +2025,7 @@ module completions {
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1958,6 +2039,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -1984,7 +2066,7 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -1998,6 +2080,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2043,7 +2126,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2057,6 +2140,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2093,7 +2177,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2107,6 +2191,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2136,9 +2221,9 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator reconcile all" [
-    --kind: string            # Kind of the objects: any case, plural or short name
+    --kind: string            # The same as a flag
     --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
@@ -2146,7 +2231,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2160,12 +2245,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    ...kinds: string          # Kinds of the objects: any case, plural or short name; all without
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2180,7 +2267,7 @@ module completions {
   export extern "flux-operator reconcile help resource" [
   ]
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator reconcile help all" [
   ]
 
@@ -2194,7 +2281,7 @@ module completions {
 
   # Go back to what worked before
   export extern "flux-operator rollback" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2208,6 +2295,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2238,7 +2326,7 @@ module completions {
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2252,6 +2340,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2279,7 +2368,7 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2293,6 +2382,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2314,7 +2404,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2328,6 +2418,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2353,7 +2444,7 @@ module completions {
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
     --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2367,6 +2458,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2398,7 +2490,7 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2412,6 +2504,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2441,7 +2534,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2455,6 +2548,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2488,7 +2582,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2502,6 +2596,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2533,7 +2628,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2547,6 +2642,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2582,7 +2678,7 @@ module completions {
 
   # Wait until an object is ready
   export extern "flux-operator wait" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2596,6 +2692,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2621,7 +2718,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2635,6 +2732,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2664,7 +2762,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2678,6 +2776,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2700,7 +2799,7 @@ module completions {
     --all-namespaces(-A)      # Everywhere instead of in one namespace
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2714,6 +2813,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2750,7 +2850,7 @@ module completions {
 
   # Delete objects
   export extern "flux-operator delete" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2764,6 +2864,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2790,13 +2891,14 @@ module completions {
 
   # Delete a FluxInstance
   export extern "flux-operator delete instance" [
+    --filename(-f): path      # The instance that a file holds, or standard input (-)
     --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2810,6 +2912,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2845,7 +2948,7 @@ module completions {
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2859,6 +2962,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -2944,7 +3048,7 @@ module completions {
     --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
     --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
     --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
-    --filename(-f): string    # File or https:// address with a FluxInstance to apply; - reads standard input
+    --filename(-f): path      # File or https:// address with a FluxInstance to apply; - reads standard input
     --instance                # Apply an instance that the flags below describe; any of them does so
     --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
     --distribution-version: string # Flux version, exact or a range
@@ -2977,7 +3081,7 @@ module completions {
     --dry-run                 # Only show what would change
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -2991,6 +3095,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3005,7 +3110,7 @@ module completions {
 
   # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3019,6 +3124,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3053,7 +3159,7 @@ module completions {
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3067,6 +3173,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3093,7 +3200,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3107,6 +3214,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3125,7 +3233,7 @@ module completions {
     --dry-run                 # Only show which there are
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3139,6 +3247,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3173,7 +3282,7 @@ module completions {
 
   # Print objects without what the cluster added
   export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3187,6 +3296,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3206,7 +3316,7 @@ module completions {
   # Print a FluxInstance without what the cluster added
   export extern "flux-operator export instance" [
     --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3220,6 +3330,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3243,7 +3354,7 @@ module completions {
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3257,6 +3368,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3278,7 +3390,7 @@ module completions {
   export extern "flux-operator export report" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3292,6 +3404,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3326,12 +3439,12 @@ module completions {
 
   # Rewrite deprecated API versions of Flux in files
   export extern "flux-operator migrate" [
-    --filename(-f): string    # Folder or file to rewrite; - reads standard input and prints the text
-    --path: string            # Folder or file to rewrite; - reads standard input and prints the text
+    --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
+    --path: path              # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
     --dry-run                 # Only say what would be changed
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3345,6 +3458,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3373,7 +3487,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3387,6 +3501,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3407,7 +3522,7 @@ module completions {
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3421,6 +3536,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3459,7 +3575,7 @@ module completions {
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
     --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3473,6 +3589,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3488,7 +3605,7 @@ module completions {
 
   # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3502,6 +3619,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3530,7 +3648,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3544,6 +3662,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3578,7 +3697,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3592,6 +3711,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3616,7 +3736,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3630,6 +3750,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3655,7 +3776,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3669,6 +3790,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3693,7 +3815,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3707,6 +3829,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3753,7 +3876,7 @@ module completions {
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3767,6 +3890,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3803,7 +3927,7 @@ module completions {
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3817,6 +3941,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3857,7 +3982,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3871,6 +3996,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3890,7 +4016,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3904,6 +4030,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -3963,7 +4090,7 @@ module completions {
 
   # Push, pull and compare OCI artifacts with manifests
   export extern "flux-operator artifact" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -3977,6 +4104,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4001,7 +4129,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4015,6 +4143,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4036,7 +4165,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4050,6 +4179,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4071,7 +4201,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4085,6 +4215,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4105,7 +4236,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4119,6 +4250,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4149,7 +4281,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4163,6 +4295,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4198,6 +4331,45 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator artifact help help" [
+  ]
+
+  def "nu-complete flux-operator rbac format" [] {
+    [ "yaml" "json" "name" ]
+  }
+
+  def "nu-complete flux-operator rbac color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the least Role or ClusterRole under which a command line works
+  export extern "flux-operator rbac" [
+    --user: string            # Bind the roles to this user
+    --group: string           # Bind the roles to this group
+    --service-account: string # Bind the roles to this ServiceAccount
+    --name: string            # Name of the roles [default: flux-operator-COMMAND]
+    --output(-o): string@"nu-complete flux-operator rbac format" # Format of the output
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator rbac color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...command: string        # The command line, without the program's name
   ]
 
   def "nu-complete flux-operator controller log_encoding" [] {
@@ -4252,7 +4424,7 @@ module completions {
     --web-config-secret-name: string
     --token-cache-max-size: string
     --token-cache-max-duration: string
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4266,6 +4438,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4284,7 +4457,7 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator completion" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4298,6 +4471,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4313,7 +4487,7 @@ module completions {
 
   # Write files that are derived from the code
   export extern "flux-operator generate" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4327,6 +4501,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4341,7 +4516,7 @@ module completions {
 
   # Write one man page per command into a folder
   export extern "flux-operator generate man" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4355,6 +4530,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4370,7 +4546,7 @@ module completions {
 
   # Write the completion scripts into a folder
   export extern "flux-operator generate completions" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4384,6 +4560,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4399,7 +4576,7 @@ module completions {
 
   # Write the custom resource definitions into a folder
   export extern "flux-operator generate crds" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4413,6 +4590,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4428,7 +4606,7 @@ module completions {
 
   # Write the operator's manifests and its chart into a folder
   export extern "flux-operator generate deploy" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4442,6 +4620,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4457,7 +4636,7 @@ module completions {
 
   # Write the JSON schemas of the views into a folder
   export extern "flux-operator generate schemas" [
-    --namespace(-n): string   # Namespace to work in [default: see below]
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
@@ -4471,6 +4650,7 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
     --verbose(-v)             # Say more: once for steps, twice for requests
@@ -4558,6 +4738,10 @@ module completions {
 
   # Show what one reconciler applied, and what that applied in turn
   export extern "flux-operator help tree resourceset" [
+  ]
+
+  # Show an object of any Flux kind, or every one of a kind
+  export extern "flux-operator help tree resource" [
   ]
 
   # Show what manages an object and where its content comes from
@@ -4696,7 +4880,7 @@ module completions {
   export extern "flux-operator help reconcile resource" [
   ]
 
-  # Reconcile every object of a kind now
+  # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator help reconcile all" [
   ]
 
@@ -4878,6 +5062,10 @@ module completions {
 
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator help artifact list" [
+  ]
+
+  # Print the least Role or ClusterRole under which a command line works
+  export extern "flux-operator help rbac" [
   ]
 
   # Run as the operator: look after the FluxInstance `flux` of one namespace
