@@ -20,7 +20,7 @@ pub fn tests() -> Vec<ClusterTest> {
         every_list_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
         every_view_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
         every_write_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
-        an_installation_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
+        a_run_in_this_process_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
         asking_for_rights_writes_nothing,
         what_fails_anyway_has_no_rights_to_print,
     ]
@@ -84,16 +84,17 @@ const WRITES: &[&str] = &[
     "create secret basic-auth git --username u --password-env PASSWORD",
     "apply instance -f $F --wait=false",
     "delete ks/extra --yes",
-    "delete instance --yes --wait=false",
 ];
 
-/// What takes the rights of an operator.
-const INSTALLATION: &[&str] = &[
+/// What takes the rights of an operator, where Flux is installed.
+const RUNS: &[&str] = &["reconcile instance --in-process"];
+/// What is rehearsed besides.
+const OTHERS: &[&str] = &[
     "apply instance -f $F --in-process",
-    "reconcile instance --in-process",
+    "uninstall instance --in-process --yes",
+    "delete instance --yes --wait=false",
     "install --image registry.example.com/flux-operator:v1 --wait=false",
     "uninstall operator --yes",
-    "uninstall instance --in-process --yes",
 ];
 
 /// A cluster with Flux and some of its objects, and whoever answers requests on them.
@@ -109,7 +110,7 @@ impl Drop for Stage {
     }
 }
 
-async fn stage(cluster: &TestCluster, with_flux: bool) -> Arc<Stage> {
+async fn stage(cluster: &TestCluster) -> Arc<Stage> {
     let world = World::new(cluster).await;
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller", "kustomize-controller"]);
@@ -117,23 +118,16 @@ async fn stage(cluster: &TestCluster, with_flux: bool) -> Arc<Stage> {
     let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": wanted});
     std::fs::write(&manifest, instance.to_string()).unwrap();
-    if with_flux {
-        world.instance(wanted).await;
-        world.ready().await;
-        let client = world.plane.client();
-        let app = |name: &str| {
-            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name},
+    world.instance(wanted).await;
+    world.ready().await;
+    let client = world.plane.client();
+    let app = |name: &str| {
+        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name},
             "spec": {"interval": "1h", "path": "./", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "app"}}})
-        };
-        let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app"},
+    };
+    let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app"},
             "spec": {"interval": "1h", "url": "https://example.com/app.git"}});
-        objects::apply(client, NAMESPACE, &[source, app("app"), app("extra")]).await.unwrap();
-    }
-    if !with_flux {
-        // A role in a namespace needs the namespace.
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        objects::apply(world.plane.client(), "", &[namespace]).await.unwrap();
-    }
+    objects::apply(client, NAMESPACE, &[source, app("app"), app("extra")]).await.unwrap();
     let answers = tokio::spawn(answer_requests(world.plane.client().clone()));
     Arc::new(Stage { manifest: manifest.to_str().unwrap().to_owned(), world, answers })
 }
@@ -251,10 +245,15 @@ impl Stage {
         self.world.plane.user_without_rights(user).unwrap()
     }
 
-    /// Somebody who may read everything.
+    /// Somebody who may read everything but Secrets.
     async fn reader(&self) -> Kubeconfig {
         let all = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {},
-            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]});
+        "rules": [
+            {"apiGroups": [""], "resources": ["pods", "namespaces", "nodes", "events", "services"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": ["apps", "apiextensions.k8s.io", "coordination.k8s.io", "fluxcd.controlplane.io", "source.toolkit.fluxcd.io",
+                "source.extensions.fluxcd.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io",
+                "notification.toolkit.fluxcd.io", "image.toolkit.fluxcd.io"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        ]});
         let reader = self.user_with("rbac-reader", std::slice::from_ref(&all)).await;
         let node = json!({"metadata": {}, "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]});
         self.knows(&reader, &[node]).await;
@@ -369,7 +368,7 @@ fn is_like(one: &Run, other: &Run) -> bool {
 }
 
 async fn every_list_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
-    let stage = stage(&cluster, true).await;
+    let stage = stage(&cluster).await;
     for (number, line) in LISTS.iter().enumerate() {
         eprintln!("{line}");
         stage.check(number, line, false).await;
@@ -377,7 +376,7 @@ async fn every_list_works_under_exactly_what_rbac_prints_for_it_and_not_under_le
 }
 
 async fn every_view_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
-    let stage = stage(&cluster, true).await;
+    let stage = stage(&cluster).await;
     for (number, line) in VIEWS.iter().enumerate() {
         eprintln!("{line}");
         stage.check(number, line, false).await;
@@ -385,25 +384,25 @@ async fn every_view_works_under_exactly_what_rbac_prints_for_it_and_not_under_le
 }
 
 async fn every_write_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
-    let stage = stage(&cluster, true).await;
+    let stage = stage(&cluster).await;
     for (number, line) in WRITES.iter().enumerate() {
         eprintln!("{line}");
         stage.check(number, line, true).await;
     }
 }
 
-async fn an_installation_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
-    let stage = stage(&cluster, false).await;
-    for (number, line) in INSTALLATION.iter().enumerate() {
+async fn a_run_in_this_process_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
+    let stage = stage(&cluster).await;
+    for (number, line) in RUNS.iter().enumerate() {
         eprintln!("{line}");
         stage.check(number, line, true).await;
     }
 }
 
 async fn asking_for_rights_writes_nothing(cluster: TestCluster) {
-    let stage = stage(&cluster, true).await;
+    let stage = stage(&cluster).await;
     let mark = stage.world.plane.audit().mark().await.unwrap();
-    for line in WRITES.iter().chain(INSTALLATION) {
+    for line in WRITES.iter().chain(RUNS).chain(OTHERS) {
         let mut program = stage.program(&stage.world.kubeconfig);
         program.args(["rbac"]).args(stage.words(line));
         finish(program).await;
