@@ -17,7 +17,10 @@ use crate::support::{ClusterTest, ControlPlane, Options, TestCluster, eventually
 use crate::world::{Run, SOON, config_map};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![whatever_is_dropped_in_whatever_order_what_was_deployed_stays]
+    cluster_tests![
+        whatever_is_dropped_in_whatever_order_what_was_deployed_stays,
+        what_was_deployed_stays_when_helm_goes_first_or_all_at_once
+    ]
 }
 
 /// What a person may drop.
@@ -31,15 +34,19 @@ enum Part {
 
 use Part::{Helm, Kustomize, Source, Sync};
 
-/// What is dropped together, one after the other: every order there is, and two in which several go at once. A sync needs
-/// the controllers of its kinds, so it never goes after one of them.
-const ORDERS: [&[&[Part]]; 10] = [
+/// What is dropped together, one after the other. A sync needs the controllers of its kinds, so it never goes after one of
+/// them: these are all orders that begin with it.
+const SYNC_FIRST: [&[&[Part]]; 6] = [
     &[&[Sync], &[Kustomize], &[Helm], &[Source]],
     &[&[Sync], &[Kustomize], &[Source], &[Helm]],
     &[&[Sync], &[Helm], &[Kustomize], &[Source]],
     &[&[Sync], &[Helm], &[Source], &[Kustomize]],
     &[&[Sync], &[Source], &[Kustomize], &[Helm]],
     &[&[Sync], &[Source], &[Helm], &[Kustomize]],
+];
+
+/// The other orders, and two in which several go at once.
+const HELM_FIRST: [&[&[Part]]; 4] = [
     &[&[Helm], &[Sync], &[Kustomize], &[Source]],
     &[&[Helm], &[Sync], &[Source], &[Kustomize]],
     &[&[Helm], &[Sync, Kustomize], &[Source]],
@@ -133,11 +140,28 @@ impl World {
         objects::apply(self.plane.client(), "default", &objects).await.unwrap();
         let deployed = eventually("what the controllers deploy", SOON, || async {
             let there = self.deployed().await;
-            there.values().all(|there| *there).then_some(())
+            let is_there = there.values().all(|there| *there);
+            (is_there && self.is_ready(&objects).await).then_some(())
         });
         if let Err(error) = deployed.await {
             panic!("{error}: {:?}\n{}", self.deployed().await, self.flux.last_log_lines(20));
         }
+    }
+
+    /// Whether the controllers have brought all of these about, and so hold them with their finalizers.
+    async fn is_ready(&self, objects: &[Value]) -> bool {
+        for object in objects {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let api = objects::api(self.plane.client(), text("/apiVersion"), text("/kind"), "default").await;
+            let api: Api<DynamicObject> = api.unwrap();
+            let live = api.get(text("/metadata/name")).await.unwrap();
+            let conditions = live.data.pointer("/status/conditions").and_then(Value::as_array);
+            let is_ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
+            if !conditions.is_some_and(|all| all.iter().any(is_ready)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Which of the objects that the controllers made are there.
@@ -148,8 +172,10 @@ impl World {
             let map = maps.get_opt(name).await.unwrap();
             there.insert(name, map.is_some_and(|map| map.metadata.deletion_timestamp.is_none()));
         }
+        // Each new HelmRelease makes a revision, and the oldest ones go.
         let secrets = Api::<Secret>::namespaced(self.plane.client().clone(), "default");
-        there.insert("release", secrets.get_opt("sh.helm.release.v1.app.v1").await.unwrap().is_some());
+        let revisions = ListParams::default().labels("owner=helm,name=app");
+        there.insert("release", !secrets.list(&revisions).await.unwrap().items.is_empty());
         there
     }
 
@@ -211,11 +237,14 @@ async fn play_processes(client: kube::Client, flux: std::sync::Arc<FluxControlle
 }
 
 async fn whatever_is_dropped_in_whatever_order_what_was_deployed_stays(cluster: TestCluster) {
-    let world = World::new(&cluster).await;
-    for order in ORDERS {
+    drop_in(&World::new(&cluster).await, &SYNC_FIRST).await;
+}
+
+async fn drop_in(world: &World, orders: &[&[&[Part]]]) {
+    for order in orders {
         world.deploy().await;
         let mut dropped = vec![];
-        for parts in order {
+        for parts in *order {
             dropped.extend_from_slice(parts);
             let file = world.instance(&dropped);
             // Custom resources go with their definitions: nobody is there to be asked, so nothing is done.
@@ -232,6 +261,11 @@ async fn whatever_is_dropped_in_whatever_order_what_was_deployed_stays(cluster: 
         }
         eprintln!("{order:?}: everything stayed");
     }
+}
+
+async fn what_was_deployed_stays_when_helm_goes_first_or_all_at_once(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    drop_in(&world, &HELM_FIRST).await;
     world.deploy().await;
     for needed in [Kustomize, Source] {
         let file = world.instance(&[needed]);

@@ -129,6 +129,7 @@ const RELEASES: &[Row] = &[
 
 /// What is wrong with a chart, before what is wrong with its repository.
 const CHARTS: &[Row] = &[
+    ("invalid chart reference: stat", Reason::ChartNotFound, "the source has no chart at this path"),
     ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
     ("no chart name found", Reason::ChartNotFound, "the repository has no chart of this name"),
     ("no chart version found", Reason::ChartNotFound, "the repository has no such version of the chart"),

@@ -195,7 +195,12 @@ async fn all_failed_objects_of_all_namespaces_are_reconciled(cluster: TestCluste
     }
     let none = ["reconcile", "all", "--kind", "gitrepo", "-l", "test=nothing"];
     run(&cluster, &none).await.exits(0).stderr_has("nothing to reconcile");
-    run(&cluster, &["reconcile", "all"]).await.exits(2).stderr_has("--kind");
+    // Without a kind everything in the namespace is meant.
+    let all = run(&cluster, &["reconcile", "all"]).await.exits(0);
+    for name in ["failed", "fine", "fresh"] {
+        assert!(all.stderr.contains(&format!("/{name} (context test)")), "{all:?}");
+        assert!(annotation(&cluster, GIT, name, REQUESTED_AT).await.is_some(), "{name}");
+    }
 }
 
 async fn an_export_can_be_applied_again(cluster: TestCluster) {

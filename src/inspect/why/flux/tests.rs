@@ -720,6 +720,19 @@ fn release_rows() -> Vec<Row> {
         row(
             waits(),
             [
+                chart(
+                    "InvalidChartReference",
+                    "invalid chart reference: stat /tmp/helmchart-apps-apps-web-1/source/nowhere: no such file or directory",
+                ),
+                charts("", "ok"),
+            ],
+            Reason::ChartNotFound,
+            "HelmChart/apps/apps-web",
+            "at this path",
+        ),
+        row(
+            waits(),
+            [
                 chart("SourceUnavailable", "no artifact available for HelmRepository source 'charts'"),
                 charts("Failed", refused),
             ],
