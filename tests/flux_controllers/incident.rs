@@ -139,8 +139,8 @@ async fn failures_of_real_controllers_are_explained(cluster: TestCluster) {
         ("gitrepo/secret", &["SecretMissing"]),
         ("ks/unhealthy", &["CrashLoop"]),
         ("ks/first", &["DependencyCycle"]),
-        ("hr/no-chart", &["ChartNotFound", "ChartFailed"]),
-        ("hr/failing", &["HelmFailed", "ValuesInvalid"]),
+        ("hr/no-chart", &["ChartNotFound"]),
+        ("hr/failing", &["ChartFailed"]),
         ("hr/hook", &["HelmHookFailed", "JobFailed"]),
     ];
     for (object, reasons) in expected {
