@@ -73,13 +73,18 @@ pub enum Format {
 }
 
 /// Commands that are not rehearsed, and why.
-const NOT_REHEARSED: [(&str, &str); 7] = [
+const NOT_REHEARSED: [(&str, &str); 8] = [
     ("artifact", "it works with registries: it asks nothing of an API server"),
     ("distribution", "it works with registries and files: it asks nothing of an API server"),
     ("completion", "it asks nothing of an API server"),
     ("explain", "it asks nothing of an API server"),
     ("generate", "it asks nothing of an API server"),
     ("controller", "the operator's own rights come with `flux-operator install --export`"),
+    (
+        "uninstall",
+        "a rehearsal cannot show what is asked for while things go; the rights of an operator, which are enough, come with \
+         `flux-operator install --export`",
+    ),
     ("rbac", "it needs the rights of the command that it is asked about"),
 ];
 /// Flags of `rbac` itself, which take a value.

@@ -91,10 +91,8 @@ const RUNS: &[&str] = &["reconcile instance --in-process"];
 /// What is rehearsed besides.
 const OTHERS: &[&str] = &[
     "apply instance -f $F --in-process",
-    "uninstall instance --in-process --yes",
     "delete instance --yes --wait=false",
     "install --image registry.example.com/flux-operator:v1 --wait=false",
-    "uninstall operator --yes",
 ];
 
 /// A cluster with Flux and some of its objects, and whoever answers requests on them.
