@@ -15,9 +15,11 @@ async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster
     let report =
         matrix::run(Actor::InProcess, Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
-    assert!(report.unmet.is_empty(), "these requests did not come again: {:#?}", report.unmet);
+    // A watch is only opened where something was not ready at the first look.
+    let (watches, others): (Vec<_>, Vec<_>) = report.unmet.iter().partition(|trial| trial.contains("watch=true"));
+    assert!(others.is_empty(), "these requests did not come again: {others:#?}");
     let met: usize = report.met.values().map(|(count, _)| count).sum();
-    assert_eq!(met, report.requests.values().sum::<usize>(), "every request failed once");
+    assert_eq!(met + watches.len(), report.requests.values().sum::<usize>(), "every request failed once");
     // A run without requests would prove nothing.
     assert!(report.requests.values().all(|count| *count >= 5), "{:?}", report.requests);
     eprintln!("requests per phase: {:?}; met, and got over by the same run: {:?}", report.requests, report.met);
