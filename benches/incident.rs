@@ -46,7 +46,7 @@ fn snapshot() -> Snapshot {
                 "conditions": [{"type": "Available", "status": "True"}]}})
     };
     let controllers = ["source-controller", "kustomize-controller"].map(controller);
-    Snapshot::of_dump(incident::flux_objects(OBJECTS).into_iter().chain(incident::workload()).chain(controllers))
+    Snapshot::of_dump(incident::flux_objects(OBJECTS).into_iter().chain(incident::workloads()).chain(controllers))
 }
 
 fn get_all(snapshot: &Snapshot) -> usize {

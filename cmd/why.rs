@@ -16,8 +16,9 @@ mod screen;
 ///
 /// With KIND/NAME: from a Flux object or a workload to the first real cause: its
 /// controller, dependencies, source, secrets, refused objects, pods, volumes,
-/// nodes. Without: every Flux object that is not well, grouped by cause, with whom
-/// each cause takes down; of all namespaces unless -n names one.
+/// nodes. Without: every Flux object that is not well, and every workload that Flux
+/// applied, grouped by cause, with whom each cause takes down; of all namespaces
+/// unless -n names one.
 ///
 /// Ends with 0 when all is well and with 7 when a cause was found.
 #[derive(clap::Args, Debug)]

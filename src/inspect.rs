@@ -18,6 +18,7 @@ pub mod instance;
 pub mod inventory;
 pub mod listing;
 pub mod logs;
+mod managed;
 pub mod next_step;
 pub(crate) mod operator;
 pub mod page;

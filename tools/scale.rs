@@ -283,7 +283,7 @@ async fn run_incident(runs: usize) -> Fallible<()> {
     bench.install().await?;
     make_namespaces(&client).await?;
     bench.plane.kubelet().add_rule(PodRule::new("scale-00", Behaviour::CrashLoop { exit_code: 1, restarts: 5 }));
-    objects::apply(&client, "scale-00", &incident::workload()).await?;
+    objects::apply(&client, "scale-00", &incident::workloads()).await?;
     eprintln!("creating {OBJECTS} Flux objects");
     let all = incident::flux_objects(OBJECTS).into_iter().map(|mut object| {
         let status = object.as_object_mut().and_then(|object| object.remove("status")).unwrap_or_default();

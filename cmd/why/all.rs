@@ -47,21 +47,29 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
     })
 }
 
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
     let on_their_way = match found.in_progress {
         0 => String::new(),
         count => format!(", {count} on their way"),
     };
     if found.well {
-        let says = match found.total {
-            0 => format!("there are no Flux objects{place}"),
-            1 => format!("the one Flux object{place} does not fail{on_their_way}"),
-            total => format!("none of {total} Flux objects{place} fails{on_their_way}"),
+        let says = match (found.total, found.workloads) {
+            (0, _) => format!("there are no Flux objects{place}"),
+            (1, 0) => format!("the one Flux object{place} does not fail{on_their_way}"),
+            (total, 0) => format!("none of {total} Flux objects{place} fails{on_their_way}"),
+            (total, workloads) => {
+                let objects = plural(total, "Flux object", "Flux objects");
+                let applied = plural(workloads, "workload", "workloads");
+                format!("none of {objects}{place} and of {applied} that Flux applied fails{on_their_way}")
+            }
         };
         lines.line("", &says, Some(AnsiColor::Green));
         return;
     }
-    let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let failing = plural(found.failing, "object fails", "objects fail");
     let causes = plural(found.causes.len(), "cause", "causes");
     lines.line("", &format!("{failing}{place}, {causes}{on_their_way}:"), None);

@@ -129,6 +129,17 @@ pub fn entries(object: &Value) -> Vec<ObjectId> {
         .collect()
 }
 
+/// The entries of one kind, by how their ids end: `_GROUP_KIND`. Others cost no more than a look at their end.
+pub(super) fn entries_of(object: &Value, suffix: &str) -> Vec<ObjectId> {
+    fields::items(object, "/status/inventory/entries")
+        .iter()
+        .filter_map(|entry| {
+            let id = entry.get("id").and_then(Value::as_str).filter(|id| id.ends_with(suffix))?;
+            Some(ObjectId::from_inventory_id(id).ok()?.at(fields::text(entry, "/v")))
+        })
+        .collect()
+}
+
 /// An entry of an inventory, and the object in the cluster.
 pub type Owned<'a> = (ObjectId, Option<&'a Value>);
 

@@ -8,9 +8,12 @@ pub const FAILING: usize = 143;
 /// How many of them a source, a dependency and a workload take down.
 const BY_CAUSE: [usize; 3] = [100, 30, 13];
 
+/// Objects are spread over this many namespaces.
+const NAMESPACES: usize = 20;
+
 /// The namespace of the object with a number.
 pub fn namespace(number: usize) -> String {
-    format!("scale-{:02}", number % 20)
+    format!("scale-{:02}", number % NAMESPACES)
 }
 
 fn condition(kind: &str, is_true: bool, reason: &str, message: &str) -> Value {
@@ -90,12 +93,15 @@ pub fn flux_objects(count: usize) -> Vec<Value> {
     objects
 }
 
-/// The workload that never becomes ready, with its pod.
-pub fn workload() -> Vec<Value> {
+/// The workload of each namespace, which the Kustomizations there applied.
+pub fn workloads() -> Vec<Value> {
     let labels = json!({"app": "web"});
     let pod = json!({"containers": [{"name": "web", "image": "registry.example.com/web:1"}]});
-    vec![json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "scale-00"},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}})]
+    let workload = |number: usize| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": namespace(number)},
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}})
+    };
+    (0..NAMESPACES).map(workload).collect()
 }
 
 /// A log of about so many bytes as controllers write it, one line in a hundred an error.

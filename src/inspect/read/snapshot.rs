@@ -251,6 +251,11 @@ impl Snapshot {
         }
     }
 
+    /// Whether all objects of a kind in a namespace (or all) are here that there are.
+    pub fn is_listed(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
+        self.complete || self.list_is_done(resource, namespace)
+    }
+
     fn list_is_done(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
         let Some(namespaces) = self.asked.get(resource) else { return false };
         namespaces.contains(&None) || namespace.is_some_and(|namespace| namespaces.contains(&Some(namespace.into())))

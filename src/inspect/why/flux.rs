@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal};
-use crate::api::kinds::{self, CRD, FluxKind};
+use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::inspect::{inventory, trace};
 use crate::k8s::fields::Condition;
@@ -484,6 +484,33 @@ impl<'a> Walk<'a> {
         self.with_ruled_out(cause, from).next(NextStep::Wait(ObjectId::of(object)))
     }
 
+    /// Why a workload is not there that an object applied; `None` where nobody has to have it.
+    pub(super) fn vanished(&mut self, id: &ObjectId, owner: &'a Value) -> Option<Cause> {
+        // A Job that ended may be cleared away, and nobody brings back what is suspended or on its way out.
+        let is_leaving = kinds::is_suspended(owner) || owner.pointer("/metadata/deletionTimestamp").is_some();
+        if id.kind == "Job" || is_leaving || !self.is_absent(id) {
+            return None;
+        }
+        let namespace = id.namespace().unwrap_or_default();
+        let known = self.snapshot.get(&NAMESPACE, None, namespace);
+        if known.is_none() && self.snapshot.knows(&NAMESPACE) {
+            let place = ObjectId::new(&NAMESPACE.group, &NAMESPACE.kind, None, namespace);
+            let summary = format!("the namespace {namespace} is gone, with what was applied to it");
+            return Some(
+                Cause::of(Reason::NamespaceMissing, place, summary)
+                    .evidence(
+                        "status",
+                        format!("{id} is in an inventory and its namespace is not in the cluster"),
+                        None,
+                    )
+                    .next(NextStep::Reconcile { object: ObjectId::of(owner), in_process: false, force: false }),
+            );
+        }
+        let owner = ObjectId::of(owner);
+        // What one object lost is one cause.
+        Some(gone(id.clone(), &owner).at(owner.to_string()))
+    }
+
     /// What an object applied and is not there any more, or not healthy.
     fn applied(&mut self, object: &'a Value) -> Option<Cause> {
         let own = ObjectId::of(object);
@@ -494,13 +521,7 @@ impl<'a> Walk<'a> {
             match live {
                 None if self.is_absent(&id) => {
                     self.steps.push(super::WalkStep { object: id.clone(), ok: Some(false), says: "not found".into() });
-                    let summary = format!("{} {} was applied and is gone", id.kind, id.name);
-                    let reconcile = NextStep::Reconcile { object: own, in_process: false, force: false };
-                    return Some(
-                        Cause::of(Reason::ObjectMissing, id, summary)
-                            .evidence("status", "it is in the inventory and not in the cluster", None)
-                            .next(reconcile),
-                    );
+                    return Some(gone(id, &own));
                 }
                 Some(live) if !kstatus::compute(live).is_current() => {
                     if let Some(cause) = self.object(live).filter(|cause| cause.reason != Reason::InProgress) {
@@ -512,6 +533,14 @@ impl<'a> Walk<'a> {
         }
         None
     }
+}
+
+/// An object that was applied and is not there any more.
+fn gone(id: ObjectId, owner: &ObjectId) -> Cause {
+    let summary = format!("{} {} was applied and is gone", id.kind, id.name);
+    Cause::of(Reason::ObjectMissing, id, summary)
+        .evidence("status", format!("it is in the inventory of {owner} and not in the cluster"), None)
+        .next(NextStep::Reconcile { object: owner.clone(), in_process: false, force: false })
 }
 
 /// The condition that says how the last try ended, where `Ready` only counts tries.

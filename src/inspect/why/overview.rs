@@ -9,22 +9,24 @@ use serde_json::Value;
 use super::{Cause, Reason, Walk, message};
 use crate::api::kinds::{self, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition::READY;
-use crate::inspect::components;
 use crate::inspect::next_step::NextStep;
 use crate::inspect::read::snapshot::Snapshot;
-use crate::k8s::{ObjectId, fields};
+use crate::inspect::{components, managed};
+use crate::k8s::{ObjectId, fields, kstatus};
 
 // `S` is a step, or a step in words.
-/// All Flux objects that are not well.
+/// All Flux objects that are not well, and the workloads that they applied.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhyAll")]
 pub struct Overview<S = NextStep> {
     /// True when no object fails.
     pub well: bool,
-    /// Objects that were looked at.
+    /// Flux objects that were looked at.
     pub total: usize,
-    /// Objects that fail, or that nobody reconciles.
+    /// Workloads that Flux applied and that were looked at beside them.
+    pub workloads: usize,
+    /// Objects that fail, that nobody reconciles, or that are gone.
     pub failing: usize,
     /// Objects that are on their way, or wait for one that is.
     pub in_progress: usize,
@@ -56,25 +58,25 @@ pub struct AffectedKind {
 impl<S> Overview<S> {
     /// The same answer with its steps in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Overview<T> {
-        let Overview { well, total, failing, in_progress, causes } = self;
+        let Overview { well, total, workloads, failing, in_progress, causes } = self;
         let causes = causes.into_iter().map(|CauseGroup { cause, kinds, affected }| CauseGroup {
             cause: cause.map_steps(word),
             kinds,
             affected,
         });
-        Overview { well, total, failing, in_progress, causes: causes.collect() }
+        Overview { well, total, workloads, failing, in_progress, causes: causes.collect() }
     }
 }
 
 /// So many objects of one kind that are named in failures are worth a list instead of a request each.
 const WORTH_A_LIST: usize = 8;
 
-/// Finds what is not well among the Flux objects of a namespace (or all), and explains it.
+/// Finds what is not well among the Flux objects of a namespace (or all) and what they applied, and explains it.
 pub fn overview(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> Overview {
     overview_of(snapshot, namespace, None, now)
 }
 
-/// The same for the objects of one kind.
+/// The same for the objects of one kind, without what they applied.
 pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&FluxKind>, now: Timestamp) -> Overview {
     // Asked for together: one list a kind.
     let is_meant = |kind: &&FluxKind| kind.kind != "FluxReport" && only.is_none_or(|only| only.kind == kind.kind);
@@ -83,39 +85,79 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         .flat_map(|kind| snapshot.list(&kind.resource_type(), namespace).into_iter().map(move |o| (kind, o)))
         .collect();
     let _ = components::deployments(snapshot, None);
-    let nothing = Overview { well: true, total: objects.len(), failing: 0, in_progress: 0, causes: vec![] };
+    let nothing =
+        Overview { well: true, total: objects.len(), workloads: 0, failing: 0, in_progress: 0, causes: vec![] };
     if snapshot.is_loading() {
         return nothing;
     }
     list_named(snapshot, &objects);
+    let workloads = match only {
+        None => managed::workloads(snapshot, objects.iter().map(|(_, object)| *object), namespace),
+        Some(_) => vec![],
+    };
+    // What is listed is not asked for one by one as well.
+    if snapshot.is_loading() {
+        return nothing;
+    }
     let nobody = Value::Null;
     let mut walk = Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &nobody, now) };
-    let mut groups: Vec<CauseGroup> = vec![];
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut in_progress = 0;
-    for (kind, object) in &objects {
-        if kinds::is_suspended(object) {
-            continue;
-        }
-        let Some(cause) = walk.object(object) else { continue };
-        if cause.reason == Reason::InProgress {
-            in_progress += 1;
-            continue;
-        }
-        let at = *places.entry(cause.key()).or_insert(groups.len());
-        if at == groups.len() {
-            groups.push(CauseGroup { cause, kinds: vec![], affected: vec![] });
-        }
-        let Some(group) = groups.get_mut(at) else { continue };
-        group.affected.push(ObjectId::of(object));
-        match group.kinds.last_mut() {
-            Some(last) if last.kind == kind.kind => last.count += 1,
-            _ => group.kinds.push(AffectedKind { kind: kind.kind.into(), count: 1 }),
+    let mut found = Found::default();
+    for (_, object) in &objects {
+        if !kinds::is_suspended(object)
+            && let Some(cause) = walk.object(object)
+        {
+            found.add(ObjectId::of(object), cause);
         }
     }
+    for workload in &workloads {
+        let cause = match workload.live {
+            Some(live) if kstatus::compute(live).is_current() => None,
+            Some(live) => walk.object(live),
+            None => walk.vanished(&workload.id, workload.owner),
+        };
+        if let Some(cause) = cause {
+            found.add(workload.id.clone(), applied_by(cause, workload.owner));
+        }
+    }
+    let Found { mut groups, in_progress, .. } = found;
     groups.sort_by_key(|group| std::cmp::Reverse(group.affected.len()));
     let failing = groups.iter().map(|group| group.affected.len()).sum();
-    Overview { well: groups.is_empty(), failing, in_progress, causes: groups, ..nothing }
+    let well = groups.is_empty();
+    Overview { well, failing, in_progress, workloads: workloads.len(), causes: groups, ..nothing }
+}
+
+/// Causes as they come up, each with whom it takes down.
+#[derive(Default)]
+struct Found {
+    groups: Vec<CauseGroup>,
+    places: BTreeMap<String, usize>,
+    in_progress: usize,
+}
+
+impl Found {
+    fn add(&mut self, object: ObjectId, cause: Cause) {
+        if cause.reason == Reason::InProgress {
+            self.in_progress += 1;
+            return;
+        }
+        let at = *self.places.entry(cause.key()).or_insert(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(CauseGroup { cause, kinds: vec![], affected: vec![] });
+        }
+        let Some(group) = self.groups.get_mut(at) else { return };
+        match group.kinds.last_mut() {
+            Some(last) if last.kind == object.kind => last.count += 1,
+            _ => group.kinds.push(AffectedKind { kind: object.kind.clone(), count: 1 }),
+        }
+        group.affected.push(object);
+    }
+}
+
+/// The same cause with who applied the workload that led to it: its own report does not tell.
+fn applied_by(cause: Cause, owner: &Value) -> Cause {
+    let is_ready = fields::condition(owner, READY).is_some_and(|c| c.is_true());
+    let says = if is_ready { ", which is ready" } else { "" };
+    cause.evidence("status", format!("{} applied it{says}", ObjectId::of(owner)), None)
 }
 
 /// Asks for the kinds of which many objects are named in failures.

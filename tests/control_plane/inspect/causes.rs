@@ -14,6 +14,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         everything_that_is_not_well_is_grouped_by_cause,
         a_kustomization_is_explained_down_to_the_log_of_a_pod,
+        workloads_of_a_green_kustomization_that_fail_or_are_gone_are_found_with_few_requests,
         a_controller_that_was_deleted_takes_its_objects_down,
     ]
 }
@@ -157,6 +158,55 @@ async fn a_kustomization_is_explained_down_to_the_log_of_a_pod(cluster: TestClus
     assert_eq!(direct["cause"]["object"], found["cause"]["object"], "{direct:#}");
     let all = all(&cluster).await;
     assert_eq!(all["causes"][0]["object"], found["cause"]["object"], "{all:#}");
+}
+
+async fn workloads_of_a_green_kustomization_that_fail_or_are_gone_are_found_with_few_requests(cluster: TestCluster) {
+    installed(&cluster).await;
+    let namespace = cluster.namespace();
+    let crash = Behaviour::CrashLoop { exit_code: 3, restarts: 4 };
+    cluster.kubelet().add_rule(PodRule::new(namespace, crash).name_starts_with("web-"));
+    let deployment = |name: &str| {
+        let labels = json!({"app": name});
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "web", "image": "example.com/web:1"}]}}}})
+    };
+    let sound: Vec<String> = (0..10).map(|n| format!("sound-{n}")).collect();
+    let mut workloads = vec![git("fine"), ks("app", "fine", &[]), deployment("web")];
+    workloads.extend(sound.iter().map(|name| deployment(name)));
+    cluster.apply(&workloads).await;
+    let names = sound.iter().map(String::as_str).chain(["web", "gone"]);
+    let entries: Vec<Value> =
+        names.map(|name| json!({"id": format!("{namespace}_{name}_apps_Deployment"), "v": "v1"})).collect();
+    let mut status = ready("True", "ReconciliationSucceeded", "Applied revision: main@sha1:1");
+    status["inventory"] = json!({"entries": entries});
+    report(&cluster, "Kustomization", "app", status).await;
+    report(&cluster, "GitRepository", "fine", ready("True", "Succeeded", "stored artifact")).await;
+    let told = || async {
+        let found = run(&cluster, &["why", "-n", namespace, "-o", "json"]).await.json();
+        let is_told = found["failing"] == 2 && found["inProgress"] == 0;
+        is_told.then_some(found)
+    };
+    let found = eventually("both workloads to be told", SOON, told).await.expect("found");
+    let reasons: Vec<(&str, &str)> = found["causes"]
+        .as_array()
+        .expect("causes")
+        .iter()
+        .map(|cause| (cause["reason"].as_str().unwrap(), cause["affected"][0]["name"].as_str().unwrap()))
+        .collect();
+    assert!(reasons.contains(&("CrashLoop", "web")) && reasons.contains(&("ObjectMissing", "gone")), "{found:#}");
+    assert_eq!(found["workloads"], 14, "two controllers among them: {found:#}");
+    assert_eq!(all(&cluster).await["failing"], 2);
+    let mark = cluster.mark().await;
+    run(&cluster, &["why", "-n", namespace]).await.exits(7).stdout_has("Kustomization/").stdout_has("applied it");
+    let requests = cluster.requests_since(mark).await;
+    // One list of the controllers, one of what the inventory names.
+    assert_eq!(requests.count("list", "deployments"), 2, "{:?}", requests.table());
+    assert_eq!(requests.count("get", "deployments"), 0, "{:?}", requests.table());
+    assert!(requests.len() <= 36, "{:?}", requests.table());
+    // One object that is asked about, and its kind: what it applied belongs to its own answer.
+    run(&cluster, &["why", "ks/app"]).await.exits(7);
+    run(&cluster, &["why", "ks", "-n", namespace]).await.exits(0);
 }
 
 async fn a_controller_that_was_deleted_takes_its_objects_down(cluster: TestCluster) {

@@ -1332,3 +1332,120 @@ fn a_cluster_is_asked_one_list_a_kind_and_no_request_an_object() {
         "a list of each kind but reports, and of the controllers: {needs:?}"
     );
 }
+
+fn applying(owner: Value, ids: &[&str]) -> Value {
+    let entries: Vec<Value> = ids.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
+    with(owner, "/status/inventory", json!({"entries": entries}))
+}
+
+#[test]
+fn a_workload_of_a_green_owner_is_found_by_its_inventory_and_grouped_with_what_else_it_takes_down() {
+    let crashing = pod(json!({}), waiting("CrashLoopBackOff", "back-off"));
+    let green = applying(ks("green", "", "Applied revision: main"), &["apps_web_apps_Deployment"]);
+    let all = everything([green.clone(), deployment("web", json!({})), crashing.clone()]);
+    let [only] = &all.causes[..] else { panic!("{all:#?}") };
+    assert_eq!((all.total, all.workloads, all.failing, only.cause.reason), (1, 1, 1, Reason::CrashLoop));
+    assert_eq!(only.affected[0].to_string(), "Deployment/apps/web");
+    let texts: Vec<&str> = only.cause.evidence.iter().map(|e| e.text.as_str()).collect();
+    assert!(texts.contains(&"Kustomization/apps/green applied it, which is ready"), "{texts:?}");
+
+    let red = applying(unhealthy(), &["apps_web_apps_Deployment"]);
+    let all = everything([red, green, deployment("web", json!({})), crashing]);
+    let [only] = &all.causes[..] else { panic!("one pod is one cause: {all:#?}") };
+    let affected: Vec<String> = only.affected.iter().map(ToString::to_string).collect();
+    assert_eq!(affected, ["Kustomization/apps/app", "Deployment/apps/web"]);
+}
+
+#[test]
+fn every_kind_of_workload_is_looked_at_and_what_nobody_applied_is_not() {
+    let ids = [
+        "apps_s_apps_StatefulSet",
+        "apps_d_apps_DaemonSet",
+        "apps_migrate_batch_Job",
+        "apps_web-1__Pod",
+        "apps_c__ConfigMap",
+    ];
+    let failed = json!({"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "no"}]});
+    let paused =
+        |kind: &str, name: &str| plain("apps/v1", kind, name, json!({"paused": true, "replicas": 1}), json!({}));
+    let all = everything([
+        applying(ks("green", "", "Applied"), &ids),
+        paused("StatefulSet", "s"),
+        paused("DaemonSet", "d"),
+        plain("batch/v1", "Job", "migrate", json!({}), failed.clone()),
+        pod(json!({}), unscheduled("0/3 nodes are available: 3 Insufficient cpu.")),
+        // Somebody else's, and no workload.
+        plain("batch/v1", "Job", "other", json!({}), failed),
+        plain("v1", "Other", "x", json!({}), json!({})),
+    ]);
+    let mut affected: Vec<&str> = all.causes.iter().flat_map(|g| &g.affected).map(|id| id.kind.as_str()).collect();
+    affected.sort_unstable();
+    assert_eq!((all.workloads, affected), (4, vec!["DaemonSet", "Job", "Pod", "StatefulSet"]), "{all:#?}");
+}
+
+#[test]
+fn workloads_that_vanished_are_one_cause_an_owner_unless_nobody_has_to_have_them() {
+    let ids = ["apps_a_apps_Deployment", "apps_b_apps_Deployment", "apps_done_batch_Job"];
+    let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let others = [deployment("other", json!({"replicas": 1})), plain("batch/v1", "Job", "x", json!({}), json!({}))];
+    let owner = || applying(ks("green", "", "Applied"), &ids);
+    let with_others = |first: Vec<Value>| everything(first.into_iter().chain(others.clone()));
+    let all = with_others(vec![owner(), namespace("apps")]);
+    let [only] = &all.causes[..] else { panic!("{all:#?}") };
+    assert_eq!(
+        (only.cause.reason, only.affected.len()),
+        (Reason::ObjectMissing, 2),
+        "a Job may be cleared away: {all:#?}"
+    );
+    let all = with_others(vec![owner(), namespace("other")]);
+    assert_eq!(all.causes[0].cause.reason, Reason::NamespaceMissing, "{all:#?}");
+    assert_eq!(all.causes[0].cause.object.to_string(), "Namespace/apps");
+    let suspended = with(owner(), "/spec/suspend", true.into());
+    assert!(with_others(vec![suspended, namespace("apps")]).well);
+    assert!(everything([owner()]).well, "a dump without Deployments says nothing of them");
+}
+
+#[test]
+fn what_helm_made_of_a_release_without_inventory_is_found_by_its_labels() {
+    let released =
+        with(hr("", "Helm install succeeded"), "/status/history", json!([{"status": "deployed", "version": 1}]));
+    let mut web = deployment("web", json!({}));
+    web["metadata"]["labels"] =
+        json!({"helm.toolkit.fluxcd.io/name": "web", "helm.toolkit.fluxcd.io/namespace": "apps"});
+    let mut other = deployment("other", json!({}));
+    other["metadata"]["labels"] =
+        json!({"helm.toolkit.fluxcd.io/name": "gone", "helm.toolkit.fluxcd.io/namespace": "apps"});
+    other["spec"]["paused"] = true.into();
+    let all = everything([released, web, other, pod(json!({}), waiting("CrashLoopBackOff", "back-off"))]);
+    let [only] = &all.causes[..] else { panic!("{all:#?}") };
+    assert_eq!((only.cause.reason, only.affected[0].to_string().as_str()), (Reason::CrashLoop, "Deployment/apps/web"));
+}
+
+#[test]
+fn many_workloads_are_asked_for_as_one_list_and_few_by_name() {
+    use crate::inspect::read::snapshot::{Answer, Need};
+    let now = NOW.parse().unwrap();
+    let asked = |count: usize| -> Vec<Need> {
+        let ids: Vec<String> = (0..count).map(|n| format!("apps_w{n}_apps_Deployment")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let owner = applying(ks("green", "", "Applied"), &ids);
+        let mut snapshot = Snapshot::of_cluster();
+        overview(&snapshot, None, now);
+        for need in snapshot.take_needs() {
+            let objects = match &need {
+                Need::List { resource, .. } if resource.kind == "Kustomization" => vec![owner.clone()],
+                _ => vec![],
+            };
+            snapshot.answer(need, Answer::Objects(objects));
+        }
+        overview(&snapshot, None, now);
+        snapshot.take_needs()
+    };
+    let few = asked(3);
+    assert!(few.len() == 3 && few.iter().all(|need| matches!(need, Need::Get { .. })), "{few:?}");
+    let many = asked(300);
+    assert!(
+        matches!(&many[..], [Need::List { resource, namespace: None, selector: None }] if resource.kind == "Deployment"),
+        "{many:?}"
+    );
+}

@@ -1,0 +1,106 @@
+//! The workloads that Flux applied: what makes pods among the entries of all inventories. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::inventory;
+use super::read::snapshot::Snapshot;
+use crate::api::kinds::{self, DEPLOYMENT, HELM_GROUP, POD};
+use crate::k8s::{ObjectId, ResourceType, fields};
+
+/// A workload and the Flux object that applied it.
+#[derive(Clone, Debug)]
+pub(super) struct Workload<'a> {
+    pub id: ObjectId,
+    pub owner: &'a Value,
+    /// Absent when it is not there, or cannot be read.
+    pub live: Option<&'a Value>,
+}
+
+/// More objects of a kind than this are asked for as a list, fewer one by one.
+const WORTH_A_LIST: usize = 8;
+
+/// The kinds that make pods, in the order they are shown.
+fn kinds_of_workloads() -> impl Iterator<Item = ResourceType> {
+    let apps = ["StatefulSet", "DaemonSet"].into_iter().filter_map(|kind| kinds::resource_type_of("apps", kind));
+    [DEPLOYMENT].into_iter().chain(apps).chain(kinds::resource_type_of("batch", "Job")).chain([POD])
+}
+
+/// The workloads of Flux objects by kind, namespace and name; nothing while they are on their way.
+///
+/// A cluster is asked for one list of each kind of which an inventory names many, and only for what is named of the others.
+/// `namespace` is where the Flux objects are from, `None` for all: then lists are of the whole cluster.
+pub(super) fn workloads<'a>(
+    snapshot: &'a Snapshot,
+    objects: impl Iterator<Item = &'a Value> + Clone,
+    namespace: Option<&str>,
+) -> Vec<Workload<'a>> {
+    let mut found = vec![];
+    for resource in kinds_of_workloads() {
+        let mut owners: BTreeMap<ObjectId, &'a Value> = BTreeMap::new();
+        let suffix = format!("_{}_{}", resource.group, resource.kind);
+        for object in objects.clone() {
+            owners.extend(inventory::entries_of(object, &suffix).into_iter().map(|id| (id, object)));
+        }
+        let is_worth = owners.len() > WORTH_A_LIST;
+        let places: BTreeSet<Option<&str>> = match namespace {
+            None => [None].into(),
+            Some(_) => owners.keys().map(ObjectId::namespace).collect(),
+        };
+        if is_worth {
+            places.iter().for_each(|place| drop(snapshot.list(&resource, *place)));
+        }
+        // What is on its way in a list is not asked for one by one.
+        let is_coming = is_worth && !places.iter().all(|place| snapshot.is_listed(&resource, *place));
+        drop(places);
+        for (live, owner) in released(snapshot, &resource, objects.clone(), namespace) {
+            owners.entry(ObjectId::of(live)).or_insert(owner);
+        }
+        if is_coming {
+            continue;
+        }
+        found.extend(owners.into_iter().map(|(id, owner)| Workload { live: snapshot.get_ref(&id), id, owner }));
+    }
+    found
+}
+
+/// What Helm made of releases without an inventory (helm-controller before Flux 2.8), by the labels of helm-controller
+/// (<https://fluxcd.io/flux/components/helm/helmreleases/#recommended-settings>).
+fn released<'a>(
+    snapshot: &'a Snapshot,
+    resource: &ResourceType,
+    objects: impl Iterator<Item = &'a Value>,
+    namespace: Option<&str>,
+) -> Vec<(&'a Value, &'a Value)> {
+    let is_one = |object: &&Value| {
+        fields::group(object) == HELM_GROUP
+            && fields::kind(object) == "HelmRelease"
+            && fields::items(object, "/status/inventory/entries").is_empty()
+            && !fields::items(object, "/status/history").is_empty()
+    };
+    let releases: BTreeMap<(&str, &str), &Value> = objects
+        .filter(is_one)
+        .map(|object| ((fields::namespace(object).unwrap_or_default(), fields::name(object)), object))
+        .collect();
+    let target = |release: &'a Value| {
+        fields::some_text(release, "/spec/targetNamespace").or(fields::namespace(release)).unwrap_or_default()
+    };
+    // Pods of a release are those of its workloads, and of its tests.
+    if releases.is_empty() || *resource == POD {
+        return vec![];
+    }
+    let places: BTreeSet<Option<&str>> = match namespace {
+        None => [None].into(),
+        Some(_) => releases.values().map(|release| Some(target(release))).collect(),
+    };
+    let (name, place) = (format!("{HELM_GROUP}/name"), format!("{HELM_GROUP}/namespace"));
+    let mut found = vec![];
+    for at in places {
+        for live in snapshot.list_labelled(resource, at, &name) {
+            let release = fields::label(live, &place).zip(fields::label(live, &name));
+            found.extend(release.and_then(|release| releases.get(&release)).map(|release| (live, *release)));
+        }
+    }
+    found
+}
