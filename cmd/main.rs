@@ -1,5 +1,6 @@
 //! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ mod wait;
 mod what_changed;
 mod why;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, Verb};
 use kubectl_plugin::{command_tree, completed_tree};
 use shell::{CliError, Config, Exit, Shell};
 
@@ -70,15 +71,13 @@ fn main() -> ExitCode {
         Err(error) => (Config::default(), Some(error)),
     };
     let structured = shell::wants_structured_errors(&arguments, config.usual_output().as_deref());
-    let tree = config.with_defaults(command_tree());
-    let arguments = grammar::in_order(&arguments, &tree);
-    let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command_tree()))?;
-        Ok((cli.disentangled(), command_words(&matches)))
-    });
+    // Nearly always the first word is the verb, and the line is right.
+    let quick = arguments.get(1).and_then(|verb| cli::tree_of(verb.to_str()?));
+    let quick = quick.map(|tree| parse(&arguments, tree, &config));
+    let parsed = quick.and_then(Result::ok).map_or_else(|| parse(&arguments, command_tree(), &config), Ok);
     let (cli, words) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return shell::usage::report(error, &arguments, structured, command_tree).into(),
+        Err((error, arguments)) => return shell::usage::report(error, &arguments, structured, command_tree).into(),
     };
     let shell = Shell::new(&cli.global, config, structured, words);
     if !matches!(cli.command, Command::Controller(_)) {
@@ -89,6 +88,21 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => shell.report(&error).into(),
     }
+}
+
+/// What the arguments say, and the words of the command; or what is wrong with the arguments, in the order of the tree.
+fn parse(
+    arguments: &[OsString],
+    tree: clap::Command,
+    config: &Config,
+) -> Result<(Cli, String), (clap::Error, Vec<OsString>)> {
+    let tree = config.with_defaults(tree);
+    let arguments = grammar::in_order(arguments, &tree);
+    let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command_tree()))?;
+        Ok((cli.disentangled(), command_words(&matches)))
+    });
+    parsed.map_err(|error| (error, arguments))
 }
 
 /// `get instance`: the command without its arguments.
@@ -103,41 +117,41 @@ fn command_words(mut matches: &ArgMatches) -> String {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
-        Command::Build(command) => build::run(&command, shell),
-        Command::Create(command) => create::run(&command, shell),
-        Command::Get(command) => get::run(&command, shell),
-        Command::Tree(command) => tree::run(&command, shell),
-        Command::Trace(args) => trace::run(&args, shell),
-        Command::Events(args) => events::run(&args, shell),
-        Command::Debug(args) => debug::run(&args, shell),
-        Command::Impact(args) => impact::run(&args, shell),
-        Command::Logs(args) => logs::run(&args, shell),
-        Command::Report(args) => report::run(&args, shell),
-        Command::Bundle(args) => bundle::run(&args, shell),
-        Command::Why(args) => why::run(&args, shell),
-        Command::Check(args) => check::run(&args, shell),
-        Command::Version(args) => version::run(&args, shell),
-        Command::WhatChanged(args) => what_changed::run(&args, shell),
-        Command::Stats(args) => stats::run(&args, shell),
-        Command::Status(args) => status::run(&args, shell),
-        Command::Plan(command) => plan::run(&command, shell),
-        Command::Apply(command) => apply::run(&command, shell),
-        Command::Reconcile(command) => reconcile::run(&command, shell),
-        Command::Rollback(command) => rollback::run(&command, shell),
-        Command::Suspend(command) => suspend::run(&command, shell),
-        Command::Resume(command) => resume::run(&command, shell),
-        Command::Wait(command) => wait::run(&command, shell),
-        Command::Migrate(args) => migrate::run(&args, shell),
-        Command::Export(command) => export::run(&command, shell),
-        Command::Install(args) => install::run(&args, shell),
-        Command::Uninstall(command) => uninstall::run(&command, shell),
-        Command::Delete(command) => delete::run(&command, shell),
-        Command::Explain(args) => explain::run(&args, shell),
-        Command::Distribution(command) => distribution::run(&command, shell),
-        Command::Artifact(command) => artifact::run(&command, shell),
-        Command::Rbac(args) => rbac::run(&args, shell),
-        Command::Controller(args) => controller::run(&args, shell),
-        Command::Completion(args) => completion::run(&args, shell),
-        Command::Generate(command) => generate::run(&command, shell),
+        Command::Build(Verb(command)) => build::run(&command, shell),
+        Command::Create(Verb(command)) => create::run(&command, shell),
+        Command::Get(Verb(command)) => get::run(&command, shell),
+        Command::Tree(Verb(command)) => tree::run(&command, shell),
+        Command::Trace(Verb(args)) => trace::run(&args, shell),
+        Command::Events(Verb(args)) => events::run(&args, shell),
+        Command::Debug(Verb(args)) => debug::run(&args, shell),
+        Command::Impact(Verb(args)) => impact::run(&args, shell),
+        Command::Logs(Verb(args)) => logs::run(&args, shell),
+        Command::Report(Verb(args)) => report::run(&args, shell),
+        Command::Bundle(Verb(args)) => bundle::run(&args, shell),
+        Command::Why(Verb(args)) => why::run(&args, shell),
+        Command::Check(Verb(args)) => check::run(&args, shell),
+        Command::Version(Verb(args)) => version::run(&args, shell),
+        Command::WhatChanged(Verb(args)) => what_changed::run(&args, shell),
+        Command::Stats(Verb(args)) => stats::run(&args, shell),
+        Command::Status(Verb(args)) => status::run(&args, shell),
+        Command::Plan(Verb(command)) => plan::run(&command, shell),
+        Command::Apply(Verb(command)) => apply::run(&command, shell),
+        Command::Reconcile(Verb(command)) => reconcile::run(&command, shell),
+        Command::Rollback(Verb(command)) => rollback::run(&command, shell),
+        Command::Suspend(Verb(command)) => suspend::run(&command, shell),
+        Command::Resume(Verb(command)) => resume::run(&command, shell),
+        Command::Wait(Verb(command)) => wait::run(&command, shell),
+        Command::Migrate(Verb(args)) => migrate::run(&args, shell),
+        Command::Export(Verb(command)) => export::run(&command, shell),
+        Command::Install(Verb(args)) => install::run(&args, shell),
+        Command::Uninstall(Verb(command)) => uninstall::run(&command, shell),
+        Command::Delete(Verb(command)) => delete::run(&command, shell),
+        Command::Explain(Verb(args)) => explain::run(&args, shell),
+        Command::Distribution(Verb(command)) => distribution::run(&command, shell),
+        Command::Artifact(Verb(command)) => artifact::run(&command, shell),
+        Command::Rbac(Verb(args)) => rbac::run(&args, shell),
+        Command::Controller(Verb(args)) => controller::run(&args, shell),
+        Command::Completion(Verb(args)) => completion::run(&args, shell),
+        Command::Generate(Verb(command)) => generate::run(&command, shell),
     }
 }
