@@ -13,7 +13,7 @@ use super::read::snapshot::Snapshot;
 use super::upgrade::{self, Argument, Target};
 use super::{components, operator, trace, version};
 use crate::api::crd;
-use crate::api::kinds::{self, CRD, DEPLOYMENT, FLUX_KINDS, FluxKind};
+use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind};
 use crate::api::lease::Holder;
 use crate::api::operator::{desired_replicas, runs_this_program};
 use crate::api::well_known::{self, condition};
@@ -238,7 +238,7 @@ fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group
         group.add("flags and gates", if breaks { Verdict::Fail } else { Verdict::Warn }, message, Some(advice));
     }
     let mut objects: Vec<(&FluxKind, &Value)> = vec![];
-    for kind in FLUX_KINDS {
+    for kind in snapshot.defined_kinds() {
         objects.extend(snapshot.list(&kind.resource_type(), None).into_iter().map(|object| (kind, object)));
     }
     let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
@@ -337,7 +337,11 @@ fn rights(snapshot: &Snapshot, namespace: &str) -> Group {
             group.skip("rights", "a dump does not say who may do what");
             return group;
         }
-        _ => {}
+        None => {
+            group.skip("rights", "not known");
+            return group;
+        }
+        Some(false) => {}
     }
     for (verb, api_group, resource, namespaced) in RIGHTS {
         let name = if api_group.is_empty() { (*resource).to_owned() } else { format!("{resource}.{api_group}") };
@@ -585,7 +589,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut old: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut seen = 0usize;
     let mut not_ready: Vec<&str> = vec![];
-    for kind in FLUX_KINDS {
+    for kind in snapshot.defined_kinds() {
         let current = current_versions(snapshot, kind);
         for object in snapshot.list(&kind.resource_type(), None) {
             seen += 1;

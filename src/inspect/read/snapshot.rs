@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::api::field_managers::Author;
-use crate::api::kinds;
+use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind};
 use crate::k8s::ObjectId;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
@@ -214,9 +214,24 @@ impl Snapshot {
         self.done.insert(need, outcome);
     }
 
-    /// Takes what was asked for and is not known; empty when the last view is final.
+    /// Takes what was asked for and is not known; empty when the last view is final. An object whose kind is to be listed anyway
+    /// is not asked for by name.
     pub fn take_needs(&self) -> Vec<Need> {
-        std::mem::take(&mut *self.missing.borrow_mut()).into_iter().collect()
+        let mut needs = std::mem::take(&mut *self.missing.borrow_mut());
+        let listed: BTreeSet<(ResourceType, Option<String>)> = needs
+            .iter()
+            .filter_map(|need| match need {
+                Need::List { resource, namespace, selector: None } => Some((resource.clone(), namespace.clone())),
+                _ => None,
+            })
+            .collect();
+        needs.retain(|need| match need {
+            Need::Get { resource, namespace, .. } => {
+                !listed.contains(&(resource.clone(), None)) && !listed.contains(&(resource.clone(), namespace.clone()))
+            }
+            _ => true,
+        });
+        needs.into_iter().collect()
     }
 
     /// Whether something was asked for that is not known yet.
@@ -263,8 +278,23 @@ impl Snapshot {
 
     /// Whether the absence of an object of this kind means something: a cluster was asked, or the dump has the kind.
     pub fn knows(&self, resource: &ResourceType) -> bool {
-        let kind = (resource.group.to_string(), resource.kind.to_string());
-        if self.complete { self.listed.contains(&kind) } else { !self.refused.contains(&kind) }
+        let kind = || (resource.group.to_string(), resource.kind.to_string());
+        if self.complete { self.listed.contains(&kind()) } else { !self.is_refused(resource) }
+    }
+
+    fn is_refused(&self, resource: &ResourceType) -> bool {
+        self.refused.contains(&(resource.group.to_string(), resource.kind.to_string()))
+    }
+
+    /// The Flux kinds that have a definition: none until the definitions are read, all where they cannot be.
+    pub fn defined_kinds(&self) -> Vec<&'static FluxKind> {
+        let definitions: BTreeSet<&str> = self.list(&CRD, None).into_iter().map(fields::name).collect();
+        let is_defined = |kind: &&FluxKind| {
+            self.complete
+                || !self.knows(&CRD)
+                || definitions.contains(format!("{}.{}", kind.plural, kind.group).as_str())
+        };
+        FLUX_KINDS.iter().filter(is_defined).collect()
     }
 
     /// Looks one object up; asks for it when it may exist and was not loaded.
@@ -272,7 +302,8 @@ impl Snapshot {
         let namespace = namespace.filter(|_| resource.namespaced);
         let reference = ObjectId::new(&resource.group, &resource.kind, namespace, name);
         let found = self.objects.get(&reference);
-        if found.is_none() && !self.list_is_done(resource, namespace) {
+        // Who may not list a kind may still read one object of it.
+        if found.is_none() && (self.is_refused(resource) || !self.list_is_done(resource, namespace)) {
             self.need(Need::Get {
                 resource: resource.clone(),
                 namespace: namespace.map(Into::into),
@@ -458,6 +489,38 @@ mod tests {
         assert!(snapshot.take_needs().is_empty());
         assert!(snapshot.knows(&POD));
         assert!(!snapshot.knows(&DEPLOYMENT));
+    }
+
+    #[test]
+    fn what_is_listed_anyway_is_not_asked_for_by_name_unless_the_list_is_refused() {
+        let mut snapshot = Snapshot::of_cluster();
+        let ask = |snapshot: &Snapshot| {
+            snapshot.get(&POD, Some("a"), "x");
+            snapshot.list(&POD, Some("a"));
+            snapshot.get(&POD, Some("b"), "y");
+            snapshot.take_needs()
+        };
+        let needs = ask(&snapshot);
+        assert!(matches!(needs.as_slice(), [Need::List { .. }, Need::Get { name, .. }] if name == "y"), "{needs:?}");
+        snapshot.answer(needs[0].clone(), Answer::Denied("pods is forbidden".into()));
+        snapshot.answer(needs[1].clone(), Answer::Objects(vec![]));
+        let needs = ask(&snapshot);
+        assert!(matches!(needs.as_slice(), [Need::Get { name, .. }] if name == "x"), "{needs:?}");
+    }
+
+    #[test]
+    fn kinds_without_a_definition_are_not_asked_for() {
+        let mut snapshot = Snapshot::of_cluster();
+        assert!(snapshot.defined_kinds().is_empty());
+        let needs = snapshot.take_needs();
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"}});
+        snapshot.answer(needs[0].clone(), Answer::Objects(vec![definition]));
+        let names: Vec<&str> = snapshot.defined_kinds().into_iter().map(|kind| kind.kind).collect();
+        assert_eq!(names, ["Kustomization"]);
+        let mut refused = Snapshot::of_cluster();
+        refused.answer(needs[0].clone(), Answer::Denied("no".into()));
+        assert_eq!(refused.defined_kinds().len(), FLUX_KINDS.len());
     }
 
     #[test]
