@@ -1,5 +1,7 @@
-//! `generate schemas`: the configuration file, and what `-o json` of each view holds. Lists of real objects have the schema of their kind instead.
+//! `generate schemas`: the FluxInstance, the configuration file, and what `-o json` of each view holds. Lists of real objects have
+//! the schema of their kind instead.
 
+use flux_operator::api::crd;
 use flux_operator::format::json;
 use flux_operator::inspect::changes::ChangeRow;
 use flux_operator::inspect::checks::CheckReport;
@@ -18,6 +20,7 @@ use flux_operator::inspect::why::{Overview, Why};
 use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 use crate::common::manifest_files::FileMigration;
 use crate::shell::{CliError, Config};
@@ -59,12 +62,15 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
-    schemas
-        .into_iter()
-        .chain([("config", config)])
-        .map(|(name, schema)| {
-            let text = json::to_string(&schema)
-                .map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;
+    let mut definition = crd::flux_instance();
+    let instance = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map(Value::take);
+    let written =
+        schemas.into_iter().chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
+    written
+        .chain(instance.map(|schema| ("fluxinstance", json::to_string(&schema))))
+        .map(|(name, text)| {
+            let text =
+                text.map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;
             Ok((format!("{name}.json"), text.into_bytes()))
         })
         .collect()

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::common::registries::SourceArgs;
-use crate::shell::output::OutputArgs;
+use crate::shell::output::{Format, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show the controllers of an installation
@@ -60,13 +60,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: args.names.len() == 1,
             nothing: format!("no Flux controllers found{}", place(namespace.as_deref())),
         };
+        // To know what is usual an instance has to be built: a table that does not show it need not wait for that.
+        let OutputArgs { output, filter, .. } = &args.output;
+        let shows_args = matches!(output, Format::Wide) || args.output.wants_all() || !filter.is_empty();
         let usual = Usual::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
         show_list(shell, &source, options, async || {
             let viewed = source
                 .view(shell, |snapshot| {
                     let instances = snapshot.list(&instance_type(), namespace.as_deref());
                     let installed = components::deployments(snapshot, namespace.as_deref());
-                    components::rows(snapshot, namespace.as_deref(), &instances, |d| usual.args(d, &installed))
+                    components::rows(snapshot, namespace.as_deref(), &instances, |d| {
+                        shows_args.then(|| usual.args(d, &installed)).flatten()
+                    })
                 })
                 .await?;
             let mut rows = viewed.or_refusal(Vec::is_empty)?;
@@ -149,6 +154,8 @@ mod tests {
 
     #[test]
     fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
+        // To know what is usual an instance has to be built: a table that does not show it need not wait for that.
+        let shows_args = args.output.wants_values() || matches!(args.output.output, Format::Wide);
         let usual = Usual::of(Distribution::embedded());
         let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
         let new = deployment("v2.9.4");
