@@ -154,8 +154,6 @@ mod tests {
 
     #[test]
     fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
-        // To know what is usual an instance has to be built: a table that does not show it need not wait for that.
-        let shows_args = args.output.wants_values() || matches!(args.output.output, Format::Wide);
         let usual = Usual::of(Distribution::embedded());
         let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
         let new = deployment("v2.9.4");

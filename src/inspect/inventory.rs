@@ -186,6 +186,9 @@ fn list_owned(snapshot: &Snapshot, owner: &Value) {
 
 /// The rows of an instance's inventory in inventory order. `desired` holds what the instance builds now, where that is known.
 pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
+    if desired.is_some() {
+        snapshot.want_schemas();
+    }
     let desired: BTreeMap<ObjectId, &Value> =
         desired.into_iter().flatten().map(|object| (ObjectId::of(object), object)).collect();
     owned_so_far(snapshot, instance)

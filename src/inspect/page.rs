@@ -109,6 +109,8 @@ pub struct PageOptions<'a> {
 /// Looks at an installation as a whole.
 pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let PageOptions { place, namespace, client, known, now, desired } = options;
+    // Before anything lists definitions: the drift of theirs is shown.
+    snapshot.want_schemas();
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
     let filter = events::Filter::default();

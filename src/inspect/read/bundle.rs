@@ -94,10 +94,10 @@ async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>
         // compressed, the metadata says what was released when.
         let others = ListOptions::with_fields(format!("type!={HELM_RELEASE_TYPE}"));
         let mut secrets = cluster.list(resource, None, &others).await?.items;
-        secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE)).await?);
+        secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE), true).await?);
         return Ok(secrets);
     }
-    from_cluster::list(cluster, resource, None, selector).await
+    from_cluster::list(cluster, resource, None, selector, true).await
 }
 
 /// Objects of the whole cluster, and those of the namespaces that Flux works in.

@@ -14,8 +14,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, versions};
-use super::trimmed::Trimmed;
-use crate::api::kinds::{FLUX_KINDS, FluxKind};
+use super::trimmed::{Trimmed, TrimmedDefinition};
+use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::inspect::report::{self, StatsRow};
 use crate::inspect::resources::FluxObject;
@@ -87,6 +87,27 @@ impl Listable for Value {
     }
     fn key(&self) -> Key {
         Key::new(fields::namespace(self).unwrap_or_default(), fields::name(self))
+    }
+}
+
+impl Listable for TrimmedDefinition {
+    fn of(object: Value) -> Self {
+        TrimmedDefinition(object)
+    }
+    fn key(&self) -> Key {
+        self.0.key()
+    }
+}
+
+impl From<TrimmedDefinition> for Value {
+    fn from(TrimmedDefinition(object): TrimmedDefinition) -> Value {
+        object
+    }
+}
+
+impl From<Trimmed> for Value {
+    fn from(Trimmed(object): Trimmed) -> Value {
+        object
     }
 }
 
@@ -204,7 +225,7 @@ async fn list<T: Listable>(
     }
 }
 
-/// The objects of one kind without what no view reads, each with its type.
+/// The objects of one kind without what no view reads, each with its type; `with_schemas` says whether definitions keep theirs.
 ///
 /// # Errors
 /// Of the list; that the kind is not installed or not to be read is one.
@@ -212,15 +233,27 @@ pub(super) async fn trimmed(
     cluster: &Cluster,
     resource: &ResourceType,
     scope: Scope,
+    with_schemas: bool,
 ) -> Result<Vec<Value>, ClusterError> {
-    let (sender, mut receiver) = mpsc::channel(2);
+    match *resource == CRD && !with_schemas {
+        true => all_as::<TrimmedDefinition>(cluster, resource, scope).await,
+        false => all_as::<Trimmed>(cluster, resource, scope).await,
+    }
+}
+
+async fn all_as<T: Listable + Into<Value>>(
+    cluster: &Cluster,
+    resource: &ResourceType,
+    scope: Scope,
+) -> Result<Vec<Value>, ClusterError> {
+    let (sender, mut receiver) = mpsc::channel::<Vec<T>>(2);
     let (of, kind) = (cluster.clone(), resource.clone());
     // The text is read on another thread than the answers to other questions.
     let mut task = JoinSet::new();
     task.spawn(async move { list_at_versions(&of, &kind, &scope, &sender).await });
     let mut all = vec![];
     while let Some(objects) = receiver.recv().await {
-        all.extend(objects.into_iter().map(|Trimmed(object)| typed(object, resource)));
+        all.extend(objects.into_iter().map(|object| typed(object.into(), resource)));
     }
     // It ends otherwise only by a panic of ours, which has been reported by then.
     match task.join_next().await {

@@ -6,7 +6,7 @@
 //! ```
 //! So a view is one pure function for a cluster and for a dump, and a cluster is asked only for what the view came to.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -105,6 +105,7 @@ pub struct Snapshot {
     /// Kinds of which something was refused, by group and kind.
     refused: BTreeSet<(String, String)>,
     missing: RefCell<BTreeSet<Need>>,
+    schemas: Cell<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -269,6 +270,16 @@ impl Snapshot {
     /// Whether all objects of a kind in a namespace (or all) are here that there are.
     pub fn is_listed(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
         self.complete || self.list_is_done(resource, namespace)
+    }
+
+    /// Asks that definitions are listed with the schemas of their versions; without it they are left out, as most of a long text.
+    /// A view that reads them has to say so from the first.
+    pub fn want_schemas(&self) {
+        self.schemas.set(true);
+    }
+
+    pub(super) fn wants_schemas(&self) -> bool {
+        self.schemas.get()
     }
 
     fn list_is_done(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {

@@ -20,10 +20,24 @@ impl<'de> serde::Deserialize<'de> for Trimmed {
     }
 }
 
+/// A definition (CustomResourceDefinition) without the schemas of its versions, which are nearly all of it.
+#[derive(Debug)]
+pub(super) struct TrimmedDefinition(pub(super) Value);
+
+impl<'de> serde::Deserialize<'de> for TrimmedDefinition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Place::Definition.deserialize(deserializer).map(TrimmedDefinition)
+    }
+}
+
 /// What is read.
 #[derive(Clone, Copy)]
 enum Place {
     Object,
+    Definition,
+    DefinitionSpec,
+    DefinitionVersions,
+    DefinitionVersion,
     Metadata,
     ManagedFields,
     /// One manager, of whom the name is not known yet.
@@ -35,7 +49,7 @@ impl<'de> DeserializeSeed<'de> for Place {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         match self {
-            Place::ManagedFields => deserializer.deserialize_seq(self),
+            Place::ManagedFields | Place::DefinitionVersions => deserializer.deserialize_seq(self),
             _ => deserializer.deserialize_map(self),
         }
     }
@@ -46,14 +60,15 @@ impl<'de> Visitor<'de> for Place {
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Place::ManagedFields => "a list",
+            Place::ManagedFields | Place::DefinitionVersions => "a list",
             _ => "an object",
         })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = vec![];
-        while let Some(item) = items.next_element_seed(Place::Manager)? {
+        let item = if matches!(self, Place::DefinitionVersions) { Place::DefinitionVersion } else { Place::Manager };
+        while let Some(item) = items.next_element_seed(item)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -63,7 +78,13 @@ impl<'de> Visitor<'de> for Place {
         let mut map = Map::new();
         while let Some(key) = members.next_key::<String>()? {
             let value = match (self, key.as_str()) {
-                (Place::Object, "metadata") => members.next_value_seed(Place::Metadata)?,
+                (Place::Object | Place::Definition, "metadata") => members.next_value_seed(Place::Metadata)?,
+                (Place::Definition, "spec") => members.next_value_seed(Place::DefinitionSpec)?,
+                (Place::DefinitionSpec, "versions") => members.next_value_seed(Place::DefinitionVersions)?,
+                (Place::DefinitionVersion, "schema") => {
+                    members.next_value::<IgnoredAny>()?;
+                    continue;
+                }
                 (Place::Metadata, "managedFields") => members.next_value_seed(Place::ManagedFields)?,
                 // The API server writes the manager first
                 // (<https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#managedfieldsentry-v1-meta>).
@@ -163,6 +184,17 @@ mod tests {
         let annotation = json!({"f:metadata": {"f:annotations": {"f:fluxcd.controlplane.io/reconcile": {}}}});
         assert_eq!(sets, [None, Some(&json!({"f:spec": {}})), Some(&annotation)]);
         assert_eq!(read["spec"], all["spec"], "only managed fields of the object itself are meant");
+    }
+
+    #[test]
+    fn a_definition_loses_its_schemas_and_nothing_else() {
+        let definition = json!({"metadata": {"name": "a", "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:x": {}}}]},
+            "spec": {"group": "g", "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {}}, "served": true}]},
+            "status": {"storedVersions": ["v1"]}});
+        let mut expected = definition.clone();
+        expected["spec"]["versions"][0].as_object_mut().unwrap().remove("schema");
+        expected["metadata"]["managedFields"][0].as_object_mut().unwrap().remove("fieldsV1");
+        assert_eq!(serde_json::from_str::<TrimmedDefinition>(&definition.to_string()).unwrap().0, expected);
     }
 
     #[test]
