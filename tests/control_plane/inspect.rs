@@ -5,13 +5,14 @@ mod causes;
 mod changes;
 mod logs;
 mod reads;
+mod table;
 mod why;
 pub mod world;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [why::tests(), causes::tests(), changes::tests(), bundles::tests(), logs::tests(), reads::tests()]
+    [why::tests(), causes::tests(), changes::tests(), bundles::tests(), logs::tests(), reads::tests(), table::tests()]
         .concat()
         .into_iter()
         .map(ClusterTest::that_installs)

@@ -10,6 +10,7 @@
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
 //! audit                  what the API server was asked
 //! installation           what `flux install` and `flux bootstrap` apply
+//! causes                 why something is not well, one row a cause, as a dump and for an API server
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
@@ -36,6 +37,7 @@
 #![allow(dead_code, unused_imports, reason = "every test binary uses other parts of it")]
 
 pub mod audit;
+pub mod causes;
 pub mod certificates;
 pub mod connect_proxy;
 pub mod control_plane;

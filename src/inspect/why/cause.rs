@@ -33,6 +33,7 @@ pub enum Reason {
     KustomizationFailed,
     DependencyNotReady,
     ArtifactUnavailable,
+    RevisionNotApplied,
     BadVersionRange,
     PatchFailed,
     BuildFailed,

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal};
 use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
+use crate::format::go_duration;
 use crate::inspect::{inventory, trace};
 use crate::k8s::fields::Condition;
 use crate::k8s::{ObjectId, fields, kstatus};
@@ -15,6 +17,8 @@ use crate::k8s::{ObjectId, fields, kstatus};
 const LONGEST_WAY: usize = 150;
 /// From so many steps on a kind is listed instead of asked for one by one.
 const LISTED_FROM: usize = 8;
+/// How long objects may wait for a controller that has much to do.
+const QUEUED: SignedDuration = SignedDuration::from_mins(5);
 /// What makes pods or waits for something outside.
 const WORKLOADS: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "PersistentVolumeClaim", "Pod"];
 
@@ -79,8 +83,38 @@ impl<'a> Walk<'a> {
         if !is_ready && !is_static {
             return Some(self.unfinished(object, from, is_asked));
         }
+        if let Some(cause) = self.behind(object, from) {
+            return Some(cause);
+        }
         // What an instance or a dependency applied is looked into when that is asked about itself.
         if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
+    }
+
+    /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
+    fn behind(&mut self, object: &'a Value, from: usize) -> Option<Cause> {
+        if fields::kind(object) != "Kustomization" || fields::condition(object, READY).is_none() {
+            return None;
+        }
+        let source = self.snapshot.get_ref(&trace::source_of(object)?)?;
+        let offered = fields::some_text(source, "/status/artifact/revision")?;
+        let since = fields::time(source, "/status/artifact/lastUpdateTime")?;
+        let applied = fields::some_text(object, "/status/lastAppliedRevision")?;
+        let duration = |pointer: &str| go_duration::parse(fields::text(object, pointer)).ok();
+        let interval = duration("/spec/interval").unwrap_or_default();
+        // A run may start late by an interval and take as long as it may.
+        let bound = [interval, duration("/spec/timeout").unwrap_or(interval), QUEUED];
+        let is_late = bound.into_iter().try_fold(since, |at, part| at.checked_add(part)).is_ok_and(|at| at < self.now);
+        if offered == applied || !is_late {
+            return None;
+        }
+        let summary = "its source has had a newer revision for long, and it is not applied";
+        let cause = Cause::new(Reason::RevisionNotApplied, object, summary)
+            .evidence("status", format!("{} has {offered}", ObjectId::of(source)), Some(since))
+            .evidence("status", format!("applied last: {applied}"), None)
+            .at("kustomize-controller");
+        let cause = self.with_ruled_out(cause, from);
+        let again = NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false };
+        Some(cause.next(NextStep::ShowLogs(ObjectId::of(object))).next(again))
     }
 
     /// An object that is being deleted, and who does not let it go.
@@ -165,6 +199,10 @@ impl<'a> Walk<'a> {
         };
         if let Some(place) = place_of_refusal(cause.reason, text, object) {
             cause = cause.at(place);
+        }
+        if let Some(refused) = refused_object(text) {
+            self.steps.push(super::WalkStep { object: refused.clone(), ok: Some(false), says: "refused".into() });
+            cause = cause.evidence("condition", format!("the object is {refused}"), None);
         }
         match cause.reason {
             Reason::KustomizationFailed => {
@@ -533,6 +571,22 @@ impl<'a> Walk<'a> {
         }
         None
     }
+}
+
+/// The object that the API server refused, where a text begins with it: `Deployment/apps/web dry-run failed`.
+fn refused_object(text: &str) -> Option<ObjectId> {
+    let text = text.trim_start().trim_start_matches("prune failed: ");
+    let (first, rest) = text.split_once(' ')?;
+    let is_refusal =
+        ["dry-run failed", "apply failed", "delete failed", "not found:"].iter().any(|p| rest.starts_with(p));
+    let named = message::named_objects(first).into_iter().next().filter(|_| is_refusal)?;
+    let group = kinds::find_resource_type(&named.kind).map(|resource| resource.group).unwrap_or_default();
+    Some(ObjectId::new(
+        &group,
+        &named.kind,
+        Some(&named.namespace).filter(|n| !n.is_empty()).map(String::as_str),
+        &named.name,
+    ))
 }
 
 /// An object that was applied and is not there any more.

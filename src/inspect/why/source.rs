@@ -39,11 +39,13 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// The secret that a source refers to, when there is none.
+    /// A secret that a source refers to, when there is none: with credentials, certificates, of a proxy or of signers.
     fn missing_secret(&self, source: &'a Value) -> Option<&'a str> {
         let namespace = fields::namespace(source).unwrap_or_default();
-        fields::some_text(source, "/spec/secretRef/name")
-            .filter(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET))
+        SECRETS
+            .into_iter()
+            .filter_map(|pointer| fields::some_text(source, pointer))
+            .find(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET))
     }
 
     /// A source that cannot be fetched.
@@ -75,6 +77,11 @@ impl<'a> Walk<'a> {
                 let value = fields::some_text(source, pointer);
                 cause = cause.evidence("spec", value.map(|v| format!("{field}: {v}")).unwrap_or_default(), None);
             }
+        }
+        // What is still worked with, and how old it is.
+        if let Some(revision) = fields::some_text(source, "/status/artifact/revision") {
+            let at = fields::time(source, "/status/artifact/lastUpdateTime");
+            cause = cause.evidence("status", format!("last artifact: {revision}"), at);
         }
         let host = message::host(url).unwrap_or(url);
         match reason {
@@ -114,6 +121,10 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+/// Where a source names secrets.
+const SECRETS: [&str; 4] =
+    ["/spec/secretRef/name", "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
 
 /// What a source asks for at its address.
 const ASKED_FOR: [(&str, &str); 8] = [
