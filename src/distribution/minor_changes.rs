@@ -4,7 +4,8 @@
 //! Read out of the controllers' own texts: `internal/features` (each gate with the version it came with), `--help` and
 //! `CHANGELOG.md` of source-controller 1.9.4, kustomize-controller 1.9.4, helm-controller 1.6.3, notification-controller 1.9.3,
 //! image-reflector-controller 1.2.4 and image-automation-controller 1.2.4 (<https://github.com/fluxcd>); `tags.txt` says which
-//! Flux has which. source-watcher publishes no such list here and is left out. A new minor is new rows.
+//! Flux has which. Of source-watcher: `cmd/main.go` and `CHANGELOG.md` of 2.2 (<https://github.com/fluxcd/source-watcher>). A new
+//! minor is new rows.
 
 use semver::Version;
 
@@ -12,6 +13,7 @@ use super::Component;
 use super::Component::{
     HelmController as Helm, ImageAutomationController as Automation, ImageReflectorController as Reflector,
     KustomizeController as Kustomize, NotificationController as Notification, SourceController as Source,
+    SourceWatcher as Watcher,
 };
 
 /// Minor and patch of Flux 2.
@@ -64,6 +66,8 @@ const GATES: &[Gate] = &[
     Gate(Automation, "GitAllBranchReferences", ALWAYS, None),
     Gate(Automation, "GitSparseCheckout", (7, 0), None),
     Gate(Automation, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    // source-watcher 2.1.0.
+    Gate(Watcher, "DirectSourceFetch", (8, 0), None),
 ];
 
 /// The gate that makes a variable without value an error; on by default since Flux 2.9 (kustomize-controller 1.9.0).
@@ -77,7 +81,7 @@ const COMMON_FLAGS: &str = "concurrent default-service-account enable-leader-ele
     watch-configs-label-selector no-cross-namespace-refs insecure-allow-http";
 
 /// The other flags of each, in 2.9.
-const FLAGS: [(Component, &str); 6] = [
+const FLAGS: [(Component, &str); 7] = [
     (
         Source,
         "artifact-digest-algo artifact-retention-records artifact-retention-ttl helm-cache-max-size helm-cache-purge-interval \
@@ -102,6 +106,11 @@ const FLAGS: [(Component, &str); 6] = [
         "gc-interval requeue-dependency storage-compression-threshold storage-path storage-value-log-file-size",
     ),
     (Automation, "requeue-dependency ssh-hostkey-algos ssh-kex-algos"),
+    (
+        Watcher,
+        "artifact-digest-algo artifact-retention-records artifact-retention-ttl http-retry interval-jitter-percentage \
+         reconciliation-timeout requeue-dependency storage-addr storage-adv-addr storage-path",
+    ),
 ];
 
 /// Flags that are younger than Flux 2.2: whose, and since when.
@@ -122,10 +131,11 @@ const REMOVED_FLAGS: [(Component, &str, Release, &str); 3] = [
     (Reflector, "gcp-autologin-for-gcr", (7, 0), "set spec.provider: gcp on the ImageRepository"),
 ];
 
-/// The oldest Kubernetes that a minor is made for: <https://github.com/fluxcd/flux2/pull/5200> (2.5),
+/// The oldest Kubernetes that a minor is made for: what `flux check --pre` of it demands (`kubernetesConstraints` of
+/// `cmd/flux/check.go` in flux2 v2.2.3, v2.3.0, v2.4.0 and v2.6.4), <https://github.com/fluxcd/flux2/pull/5200> (2.5),
 /// <https://github.com/fluxcd/website/pull/2353> (2.7), <https://github.com/fluxcd/flux2/pull/5730> (2.8),
-/// <https://fluxcd.io/flux/installation/> (2.9). Of others it is not recorded here.
-const KUBERNETES: [(u64, u64); 4] = [(5, 30), (7, 32), (8, 33), (9, 33)];
+/// <https://fluxcd.io/flux/installation/> (2.9).
+const KUBERNETES: [(u64, u64); 8] = [(2, 26), (3, 28), (4, 28), (5, 30), (6, 31), (7, 32), (8, 33), (9, 33)];
 
 /// What a version has to say about an argument of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,8 +276,46 @@ mod tests {
         );
         assert_eq!(problems("2.9.4", Source, "--no-such-flag=1"), ["there is no flag --no-such-flag"]);
         assert!(problems("2.9.4", Source, "--concurrent=10").is_empty());
-        assert!(problems("2.9.4", Component::SourceWatcher, "--anything").is_empty(), "not recorded");
+        assert_eq!(problems("2.9.4", Watcher, "--anything"), ["there is no flag --anything"]);
+        assert!(problems("2.9.4", Watcher, "--reconciliation-timeout=5m").is_empty());
+        let gate = "--feature-gates=DirectSourceFetch=true";
+        assert_eq!(problems("2.7.5", Watcher, gate).len(), 1);
+        assert!(problems("2.8.0", Watcher, gate).is_empty());
         assert_eq!(problems("2.7.0", Helm, "--override-manager=x").len(), 1);
+    }
+
+    #[test]
+    fn every_minor_that_is_known_says_which_kubernetes_it_wants() {
+        let mut before = 0;
+        for version in crate::distribution::Distribution::embedded().versions() {
+            let wanted = oldest_kubernetes(&version.version).unwrap_or_else(|| panic!("{}", version.name));
+            assert!(wanted >= before, "{}: {wanted} after {before}", version.name);
+            before = wanted;
+        }
+        assert_eq!(
+            (oldest_kubernetes(&Version::new(2, 2, 3)), oldest_kubernetes(&Version::new(2, 9, 4))),
+            (Some(26), Some(33))
+        );
+    }
+
+    #[test]
+    fn every_argument_of_every_controller_as_it_is_released_is_known() {
+        let distribution = crate::distribution::Distribution::embedded();
+        let mut seen = 0;
+        for version in distribution.versions() {
+            for component in Component::ALL {
+                let Ok(objects) = distribution.component(&version, component) else { continue };
+                let arguments = objects.iter().flat_map(|object| {
+                    crate::k8s::fields::items(object, "/spec/template/spec/containers/0/args").iter()
+                });
+                for argument in arguments.filter_map(serde_json::Value::as_str) {
+                    seen += 1;
+                    let found = argument_problems(&version.version, component, argument);
+                    assert!(found.is_empty(), "{} {argument}: {found:?}", version.name);
+                }
+            }
+        }
+        assert!(seen > 500, "{seen}");
     }
 
     #[test]

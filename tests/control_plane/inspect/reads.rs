@@ -23,6 +23,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_server_that_stays_silent_is_given_up_in_time,
         live_names_complete_and_a_silent_server_completes_nothing,
         checks_pass_before_and_after_an_installation,
+        what_the_next_minor_changes_is_told_of_a_cluster,
     ]
 }
 
@@ -266,4 +267,50 @@ async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
     let groups: Vec<_> =
         report["groups"].as_array().expect("groups").iter().map(|g| g["name"].as_str().unwrap()).collect();
     assert_eq!(groups, ["kubernetes", "rights", "definitions", "operator", "components", "sync", "api versions"]);
+}
+
+async fn what_the_next_minor_changes_is_told_of_a_cluster(cluster: TestCluster) {
+    let patch = "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --no-such-flag=1\n\
+                 - op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --feature-gates=AdoptLegacyReleases=false\n";
+    let patches = json!([{"patch": patch, "target": {"kind": "Deployment", "name": "helm-controller"}}]);
+    let components = json!(["source-controller", "kustomize-controller", "helm-controller", "notification-controller"]);
+    let spec = json!({"components": components, "kustomize": {"patches": patches}});
+    install(&cluster, &instance(&cluster, spec)).await.exits(0);
+    let source = json!({"kind": "GitRepository", "name": "x"});
+    let namespace = cluster.namespace();
+    let upgrade = async |to: &str| -> Run { run(&cluster, &["check", "--to", to, "-o", "json"]).await };
+    cluster
+        .apply(&[
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "vars"},
+                "spec": {"interval": "1h", "prune": true, "sourceRef": source, "postBuild": {"substitute": {"a": "b"}}}}),
+            json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "rendered"},
+                "spec": {"interval": "1h", "chart": {"spec": {"chart": "./x", "sourceRef": source}},
+                    "postRenderers": [{"kustomize": {"patches": []}}]}}),
+            json!({"apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": "Receiver", "metadata": {"name": "pushed"},
+                "spec": {"type": "gcr", "secretRef": {"name": "token"}, "resources": [{"kind": "GitRepository", "name": "x"}]}}),
+        ])
+        .await;
+    let lines = |report: &Value| -> Vec<String> {
+        let groups = report["groups"].as_array().expect("groups").iter();
+        let group = groups.filter(|group| group["name"].as_str().is_some_and(|name| name.starts_with("Flux v2.")));
+        let checks = group.flat_map(|group| group["checks"].as_array().expect("checks"));
+        checks.map(|one| format!("{} {}: {}", one["verdict"], one["name"], one["message"]).replace('"', "")).collect()
+    };
+    let told = upgrade("2.9").await.exits(1).json();
+    let said = lines(&told);
+    let has = |parts: &[&str]| said.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(has(&["pass kubernetes: 1.", "1.33 or later is wanted"]), "{said:#?}");
+    assert!(has(&["pass stored versions"]), "{said:#?}");
+    assert!(has(&["fail flags and gates", "helm-controller: there is no flag --no-such-flag"]), "{said:#?}");
+    assert!(has(&["warn flags and gates", "AdoptLegacyReleases is ignored"]), "{said:#?}");
+    assert!(has(&["warn objects", &format!("HelmRelease/{namespace}/rendered"), "hooks"]), "{said:#?}");
+    assert!(has(&["fail objects", &format!("Receiver/{namespace}/pushed"), "email and audience"]), "{said:#?}");
+    assert!(has(&["warn substitution", "becomes an error"]), "{said:#?}");
+    // What only 2.9 changes is no matter for 2.8, and its floor is its own.
+    let before = lines(&upgrade("2.8").await.json());
+    let has = |part: &str| before.iter().any(|line| line.contains(part));
+    assert!(has("1.33 or later is wanted") && !has("substitution") && !has("pushed"), "{before:#?}");
+    let oldest = lines(&upgrade("2.6").await.json());
+    assert!(oldest.iter().any(|line| line.contains("1.31 or later is wanted")), "{oldest:#?}");
+    run(&cluster, &["check", "--to", "2.9"]).await.exits(1).stdout_has("Flux v2.9").stdout_has("there is no flag");
 }
