@@ -1,13 +1,15 @@
 //! `check`: is the cluster fit for Flux, and is Flux well in it?
 
+use anstyle::AnsiColor;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
+use crate::common::lines::Lines;
 use crate::common::manifest_files;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::registries::SourceArgs;
 use crate::render::next_step::sentence;
 use crate::render::table::clean;
-use crate::shell::output::{ViewArgs, structured};
+use crate::shell::output::{ViewArgs, structured_without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Check the cluster and the installation
@@ -72,12 +74,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
         let report = report.map_steps(|step| sentence(&step));
-        let text = match structured(&report, &args.view.output)? {
+        let text = match structured_without_names(&report, &args.view.output)? {
             Some(text) => text,
             None if args.short => short(&report),
-            None => text(&report),
+            None => text(&report, shell),
         };
-        shell.print(&text)?;
+        shell.print_in_colour(&text)?;
         Ok(if report.passed { Exit::Done } else { Exit::Failed })
     })
 }
@@ -90,7 +92,7 @@ fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError
     }
     let (edits, mut lost) = manifest_files::lines(&migration);
     lost.extend(manifest_files::change_lines(&migration));
-    match structured(&migration, &args.view.output)? {
+    match structured_without_names(&migration, &args.view.output)? {
         Some(text) => shell.print(&text)?,
         None => shell.print(&lost.iter().fold(edits, |text, line| text + line + "\n"))?,
     }
@@ -115,20 +117,30 @@ fn mark(verdict: Verdict) -> &'static str {
     }
 }
 
-fn text(report: &CheckReport<String>) -> String {
-    let mut text = String::new();
+fn color(verdict: Verdict) -> Option<AnsiColor> {
+    match verdict {
+        Verdict::Pass => Some(AnsiColor::Green),
+        Verdict::Warn => Some(AnsiColor::Yellow),
+        Verdict::Fail => Some(AnsiColor::Red),
+        Verdict::Skip => None,
+    }
+}
+
+fn text(report: &CheckReport<String>, shell: &Shell) -> String {
+    let mut lines = Lines::new(shell);
     for group in report.groups.iter().filter(|g| !g.checks.is_empty()) {
-        text.push_str(&format!("{}\n", group.name));
+        lines.whole(&group.name, None);
         for Check { name, verdict, message, hint } in &group.checks {
-            text.push_str(&format!("  {} {}\n", mark(*verdict), clean(&format!("{name}: {message}"))));
+            lines.marked(&format!("  {} ", mark(*verdict)), &format!("{name}: {message}"), color(*verdict));
             if let Some(hint) = hint {
-                text.push_str(&format!("      hint: {}\n", clean(hint)));
+                lines.hanging("      hint: ", hint, None);
             }
         }
-        text.push('\n');
+        lines.whole("", None);
     }
-    text.push_str(&format!("{}\n", sums(report)));
-    text
+    let ending = if report.passed { None } else { Some(AnsiColor::Red) };
+    lines.hanging("", &sums(report), ending);
+    lines.text()
 }
 
 fn sums<S>(report: &CheckReport<S>) -> String {

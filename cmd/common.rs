@@ -9,6 +9,7 @@ mod follow;
 mod impact;
 pub mod instance_args;
 mod inventory;
+pub mod lines;
 pub mod list;
 pub mod manifest_file;
 pub mod manifest_files;
@@ -23,8 +24,8 @@ mod session;
 pub mod watch;
 
 pub use follow::{
-    Followed, all_or_error, follow_sent, request_and_follow, state_of, suspended, uid_of, until_gone, until_ready,
-    watch,
+    Followed, all_or_error, follow_sent, request_and_follow, state_of, suspended, uid_of, until_created, until_gone,
+    until_ready, watch,
 };
 pub use impact::impact_text;
 pub use inventory::inventory_counts;

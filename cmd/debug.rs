@@ -14,7 +14,7 @@ use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
 use crate::render::table::clean;
-use crate::shell::output::{Format, ViewArgs, structured};
+use crate::shell::output::{Format, ViewArgs, structured_without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show what a HelmRelease or Kustomization really works with
@@ -82,7 +82,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.status || args.history {
             let pointer = if args.status { "/status/conditions" } else { "/status/history" };
             let items = fields::items(&object, pointer);
-            let shown = match structured(&json!(items), &args.view.output)? {
+            let shown = match structured_without_names(&json!(items), &args.view.output)? {
                 Some(text) => text,
                 None if args.status => conditions(items, source.now()),
                 None => history(items, source.now()),
@@ -101,7 +101,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let what = if args.values { "values" } else { "variables" };
             CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
         })?;
-        shell.print(&match structured(&told, &args.view.output)? {
+        shell.print(&match structured_without_names(&told, &args.view.output)? {
             Some(text) => text,
             None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&told),
             None => {

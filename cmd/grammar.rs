@@ -75,7 +75,25 @@ const INSTANCE: &str = "instance";
 
 /// Returns the arguments, the program's own name first, in the order of the command tree.
 pub fn in_order(arguments: &[OsString], tree: &Command) -> Vec<OsString> {
-    ordered(arguments, tree).unwrap_or_else(|| arguments.to_vec())
+    let arguments = with_counted_verbosity(arguments);
+    ordered(&arguments, tree).unwrap_or(arguments)
+}
+
+/// kubectl's `-v=6`: our own words come with one `v`, requests (kubectl's from 6 on) with two.
+fn with_counted_verbosity(arguments: &[OsString]) -> Vec<OsString> {
+    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let counted = |(index, argument): (usize, &OsString)| {
+        let level = argument.to_str().filter(|_| index < own).and_then(|text| {
+            ["-v=", "--v=", "--verbose="].iter().find_map(|flag| text.strip_prefix(flag))?.parse::<u8>().ok()
+        });
+        match level {
+            None => Some(argument.clone()),
+            Some(0) => None,
+            Some(1..=5) => Some("-v".into()),
+            Some(_) => Some("-vv".into()),
+        }
+    };
+    arguments.iter().enumerate().filter_map(counted).collect()
 }
 
 fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {

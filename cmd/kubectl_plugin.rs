@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, ValueEnum};
 
 use crate::cli::Cli;
 use crate::common::complete::{COMPLETING_PLUGIN, with_names};
+use crate::shell::Color;
 
 const PLUGIN: &str = "kubectl-flux_operator";
 /// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
@@ -16,8 +17,18 @@ const NO_FILES: &str = ":4";
 
 /// The command tree, in the words of whoever started the program.
 pub fn command_tree() -> Command {
-    let tree = Cli::command();
+    let tree = Cli::command().color(color_of_line().into());
     if name_of_program().as_deref() == Some(PLUGIN) { in_words_of_kubectl(tree) } else { tree }
+}
+
+/// The colour that the line being run asks for: help and what clap refuses come before the flags are read.
+pub fn color_of_line() -> Color {
+    let words: Vec<String> = std::env::args().take_while(|word| word != "--").collect();
+    let mut given = words.iter().enumerate().filter_map(|(index, word)| match word.strip_prefix("--color")? {
+        "" => words.get(index + 1).map(String::as_str),
+        value => value.strip_prefix('='),
+    });
+    given.next_back().and_then(|value| Color::from_str(value, false).ok()).unwrap_or(Color::Auto)
 }
 
 /// The command tree as it is completed.

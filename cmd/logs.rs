@@ -12,11 +12,11 @@ use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::common::args::unknown_kind;
+use crate::common::args::{When, unknown_kind};
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, kind_and_name};
 use crate::render::table::clean;
-use crate::shell::{CliError, DurationArg, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell};
 
 /// Show the logs of Flux's controllers as one, in the order of time
 ///
@@ -36,9 +36,9 @@ pub struct Args {
     /// KIND/NAME, or KIND NAME, of a Flux object; all lines without
     #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
-    /// Lines that are not older than this, as 30m, 2h or seconds
-    #[arg(long, value_name = "DURATION")]
-    pub since: Option<DurationArg>,
+    /// Lines since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
     /// The last lines only
     #[arg(long, value_name = "LINES")]
     pub tail: Option<usize>,
@@ -98,7 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let source = Source::open(shell, &args.from).await?;
         let object = named
             .map(|(kind, name)| ObjectId::new(kind.group, kind.kind, source.namespace("default").as_deref(), name));
-        let since = args.since.and_then(|since| source.now().checked_sub(since.0).ok());
+        let since = args.since.and_then(|since| since.before(source.now()));
         let filter = LogFilter { object, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };
         let mut printer = Printer { shell, format: args.output, block: String::new() };
@@ -133,7 +133,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     }
                 }
                 if args.follow {
-                    shell.interruption().set("nothing was changed", None);
+                    shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
                     follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
                         entries.iter().try_for_each(|entry| printer.add(entry))?;

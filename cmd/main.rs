@@ -50,7 +50,7 @@ mod what_changed;
 mod why;
 
 use cli::{Cli, Command, Verb};
-use kubectl_plugin::{command_tree, completed_tree};
+use kubectl_plugin::{color_of_line, command_tree, completed_tree};
 use shell::{CliError, Config, Exit, Shell};
 
 fn main() -> ExitCode {
@@ -77,7 +77,9 @@ fn main() -> ExitCode {
     let parsed = quick.and_then(Result::ok).map_or_else(|| parse(&arguments, command_tree(), &config), Ok);
     let (cli, words) = match parsed {
         Ok(parsed) => parsed,
-        Err((error, arguments)) => return shell::usage::report(error, &arguments, structured, command_tree).into(),
+        Err((error, arguments)) => {
+            return shell::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
+        }
     };
     let shell = Shell::new(&cli.global, config, structured, words);
     if !matches!(cli.command, Command::Controller(_)) {

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::common::manifest_files;
-use crate::shell::output::{ViewArgs, structured};
+use crate::shell::output::{ViewArgs, structured_without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 mod bootstrap;
@@ -66,7 +66,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
         }
     }
-    match (structured(&migration, &args.view.output)?, piped) {
+    match (structured_without_names(&migration, &args.view.output)?, piped) {
         (Some(text), _) => shell.print(&text)?,
         (None, Some(one)) => shell.print_bytes(one.migrated.text.as_bytes())?,
         (None, None) => shell.print(&edits)?,

@@ -73,18 +73,13 @@ pub enum Format {
 }
 
 /// Commands that are not rehearsed, and why.
-const NOT_REHEARSED: [(&str, &str); 8] = [
+const NOT_REHEARSED: [(&str, &str); 7] = [
     ("artifact", "it works with registries: it asks nothing of an API server"),
     ("distribution", "it works with registries and files: it asks nothing of an API server"),
     ("completion", "it asks nothing of an API server"),
     ("explain", "it asks nothing of an API server"),
     ("generate", "it asks nothing of an API server"),
     ("controller", "the operator's own rights come with `flux-operator install --export`"),
-    (
-        "uninstall",
-        "a rehearsal cannot show what is asked for while things go; the rights of an operator, which are enough, come with \
-         `flux-operator install --export`",
-    ),
     ("rbac", "it needs the rights of the command that it is asked about"),
 ];
 /// Flags of `rbac` itself, which take a value.
@@ -205,7 +200,7 @@ impl Ending {
 
 /// Finds the least rights: those without which the command ends differently.
 async fn least(command: &Rehearsed, line: &str, shell: &Shell) -> Result<BTreeSet<Permission>, CliError> {
-    let whole = command.rehearse(&BTreeSet::new()).await?;
+    let mut whole = command.rehearse(&BTreeSet::new()).await?;
     let failed = |exit| {
         let error = CliError::new(exit, format!("cannot tell which rights `{line}` takes: it fails"));
         whole.errors.iter().fold(error, |error, text| error.cause(text.clone()))
@@ -227,15 +222,31 @@ async fn least(command: &Rehearsed, line: &str, shell: &Shell) -> Result<BTreeSe
         shell.warn(&format!("you may not {refused} yourself, so rights that would come after it are missing"));
     }
     let mut withheld = BTreeSet::new();
-    let mut needed = whole.notes.permissions.clone();
     let mut tried = BTreeSet::new();
+    // A right that is only asked about is needed where the command ends with another code without it; what it tells of one's
+    // rights is another matter.
+    let only_asked_about = |ending: &Ending| {
+        ending.notes.asked_about.difference(&ending.notes.permissions).cloned().collect::<BTreeSet<_>>()
+    };
+    let mut asked_about = only_asked_about(&whole);
+    while let Some(candidate) = asked_about.iter().find(|one| !tried.contains(*one)).cloned() {
+        tried.insert(candidate.clone());
+        let mut less = withheld.clone();
+        less.insert(candidate);
+        let ending = command.rehearse(&less).await?;
+        if ending.code == whole.code {
+            asked_about = only_asked_about(&ending).difference(&less).cloned().collect();
+            (whole, withheld) = (ending, less);
+        }
+    }
+    let mut needed: BTreeSet<Permission> = whole.notes.permissions.union(&asked_about).cloned().collect();
     while let Some(candidate) = needed.iter().find(|one| may_be_left_out(one) && !tried.contains(*one)).cloned() {
         tried.insert(candidate.clone());
         let mut less = withheld.clone();
         less.insert(candidate);
         let ending = command.rehearse(&less).await?;
         if ending.is_like(&whole) {
-            needed = ending.notes.permissions.difference(&less).cloned().collect();
+            needed = ending.notes.permissions.union(&asked_about).filter(|one| !less.contains(one)).cloned().collect();
             withheld = less;
         }
     }

@@ -169,7 +169,11 @@ impl Shell {
 
     /// Prints an error once and returns the exit code it stands for.
     pub fn report(&self, error: &CliError) -> Exit {
-        error.print(self.structured_errors, self.color);
+        if self.stderr_terminal && error.exit() == Exit::Interrupted {
+            // The terminal has written `^C`, and the cursor stands behind it.
+            let _ = writeln!(io::stderr().lock());
+        }
+        error.print_for(self.structured_errors, self.color, self.global.context.as_deref());
         error.exit()
     }
 

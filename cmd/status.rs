@@ -54,7 +54,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
         let mut changes = Changes::of(&source, &kinds, None)?;
-        shell.interruption().set("nothing was changed", None);
+        shell.interruption().looks_on();
         let mut shown = String::new();
         loop {
             let text = text(&look(shell, &source).await?, args, shell, source.now())?;

@@ -1,13 +1,16 @@
 //! `trace KIND/NAME`: what manages an object, and where its content comes from.
 
-use std::fmt::Write;
-
+use anstyle::AnsiColor;
 use flux_operator::inspect::listing::short_age;
+use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::trace::{self, Trace};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
+use crate::common::lines::Lines;
+use crate::common::list::place;
 use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
-use crate::render::table::clean;
-use crate::shell::output::{ViewArgs, structured};
+use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show what manages an object and where its content comes from
@@ -24,7 +27,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps trace deploy/podinfo \\\n    \
     -o jsonpath='{.steps[-1].originRevision}'")]
 pub struct Args {
-    /// KIND/NAME, or KIND NAME
+    /// KIND/NAME, KIND NAME, or KIND for all of them
     #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]
@@ -34,27 +37,63 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (kind, name) = kind_and_name(&args.resource)?;
+    let (kind, name) = match args.resource.as_slice() {
+        [word] if !word.contains('/') => (word.as_str(), None),
+        words => kind_and_name(words).map(|(kind, name)| (kind, Some(name)))?,
+    };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let found = within(shell, async {
-            let object = source.named_object(shell, kind, name).await?;
-            source.view(shell, |snapshot| trace::trace(snapshot, &object)).await
+        let traces = within(shell, async {
+            let objects = match name {
+                Some(name) => vec![source.named_object(shell, kind, name).await?],
+                None => all_of(shell, &source, kind).await?,
+            };
+            let view = |snapshot: &Snapshot| objects.iter().map(|object| trace::trace(snapshot, object)).collect();
+            Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
         })
         .await??;
-        let trace = found.value;
-        if !trace.managed {
+        if let [trace] = traces.as_slice()
+            && name.is_some()
+            && !trace.managed
+        {
             return Err(CliError::failed(format!("{} is not managed by Flux", lower(&trace.object.to_string())))
                 .object(lower(&trace.object.to_string()))
                 .hint("it carries no owner label of Flux, and neither does any of its owners"));
         }
-        let text = match structured(&trace, &args.view.output)? {
-            Some(text) => text,
-            None => text(&trace, source.now()),
+        let whole = match traces.as_slice() {
+            [one] if name.is_some() => structured(one, &args.view.output)?,
+            all => structured(&json!({"items": all}), &args.view.output)?,
         };
-        shell.print(&text)?;
+        let text = match (whole, &args.view.output) {
+            (Some(whole), _) => whole,
+            (None, Format::Name) => {
+                traces.iter().flat_map(|trace| &trace.steps).map(|step| name_line(&step.object)).collect()
+            }
+            (None, _) => {
+                let mut lines = Lines::new(shell);
+                for (index, trace) in traces.iter().enumerate() {
+                    if index > 0 {
+                        lines.whole("", None);
+                    }
+                    text(trace, &mut lines, source.now());
+                }
+                lines.text()
+            }
+        };
+        shell.print_in_colour(&text)?;
         Ok(Exit::Done)
     })
+}
+
+/// Every object of a kind in the namespace.
+async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Value>, CliError> {
+    let resource = source.kind(kind).await?;
+    let namespace = source.namespace("default").filter(|_| resource.namespaced);
+    let objects = source.objects(shell, &resource, namespace.as_deref()).await?;
+    if objects.is_empty() {
+        shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+    }
+    Ok(objects)
 }
 
 fn lower(reference: &str) -> String {
@@ -64,26 +103,28 @@ fn lower(reference: &str) -> String {
     }
 }
 
-fn text(trace: &Trace, now: jiff::Timestamp) -> String {
-    let mut text = String::new();
-    let mut line = |label: &str, value: &str| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<16} {}", format!("{label}:"), clean(value));
-    };
+fn text(trace: &Trace, lines: &mut Lines, now: Timestamp) {
     for step in &trace.steps {
         let role = match step.role.as_str() {
             "object" => "Object",
             "source" => "Source",
             _ => "Managed by",
         };
-        line(role, &step.object.to_string());
+        let mut line =
+            |label: &str, value: &str, style| lines.hanging(&format!("{:<17}", format!("{label}:")), value, style);
+        line(role, &step.object.to_string(), None);
         if !step.found {
-            line("  Status", "not found");
+            line("  Status", "not found", Some(AnsiColor::Red));
             continue;
         }
         if let Some(ready) = &step.ready {
             let since = step.last_reconciled.map(|at| format!(", for {}", short_age(at, now))).unwrap_or_default();
-            line("  Ready", &format!("{ready}{since}"));
+            let style = match ready.as_str() {
+                "True" => AnsiColor::Green,
+                "False" => AnsiColor::Red,
+                _ => AnsiColor::Yellow,
+            };
+            line("  Ready", &format!("{ready}{since}"), Some(style));
         }
         for (label, value) in [
             ("  Revision", &step.revision),
@@ -93,12 +134,11 @@ fn text(trace: &Trace, now: jiff::Timestamp) -> String {
             ("  Origin revision", &step.origin_revision),
         ] {
             if let Some(value) = value {
-                line(label, value);
+                line(label, value, None);
             }
         }
         if !step.message.is_empty() {
-            line("  Message", &step.message);
+            line("  Message", &step.message, None);
         }
     }
-    text
 }

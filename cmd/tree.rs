@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
-use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use crate::common::read_source::{FromArgs, Source, instance_type, kind_and_name,
 use crate::common::watch::Changes;
 use crate::render::table::terminal_width;
 use crate::render::tree::drawn;
-use crate::shell::output::{Format, ViewArgs, structured};
+use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show what an object consists of, down to the pods
@@ -123,12 +122,7 @@ async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: 
         let made = within(shell, async {
             let owners = match name {
                 Some(name) => vec![source.object(shell, resource, namespace.as_deref(), name).await?],
-                None => {
-                    let list = |snapshot: &Snapshot| {
-                        snapshot.list(resource, namespace.as_deref()).into_iter().cloned().collect()
-                    };
-                    source.view(shell, list).await?.or_refusal(Vec::is_empty)?
-                }
+                None => source.objects(shell, resource, namespace.as_deref()).await?,
             };
             let view = source.view(shell, |snapshot| {
                 let tree = |owner: &Value| match of_instance {
@@ -166,10 +160,5 @@ async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: 
 }
 
 fn names(node: &TreeNode) -> String {
-    let own = node.object.as_ref().map(|o| {
-        let kind = o.kind.to_lowercase();
-        let group = if o.group.is_empty() { String::new() } else { format!(".{}", o.group) };
-        format!("{kind}{group}/{}\n", o.name)
-    });
-    own.into_iter().chain(node.children.iter().map(names)).collect()
+    node.object.as_ref().map(name_line).into_iter().chain(node.children.iter().map(names)).collect()
 }

@@ -71,7 +71,7 @@ fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliErro
             lines.push(("kubernetes", view.kubernetes.as_ref()));
             lines.push(("range", view.range.as_ref()));
             lines.push(("newest allowed", view.newest_allowed.as_ref()));
-            lines.push(("newest blocked", view.newest_blocked.as_ref()));
+            lines.push(("newest, kept away by the range", view.newest_blocked.as_ref()));
             let plain = matches!(args.view.output, Format::Name);
             lines
                 .into_iter()

@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use flux_operator::request::Absent;
 
-use crate::common::{Followed, Session, Target, until_gone, until_ready, watch};
+use crate::common::{Followed, Session, Target, until_created, until_gone, until_ready, watch};
 use crate::shell::progress::ProgressMode;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -32,8 +32,9 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum For {
     /// Ready at the current generation
+    #[value(alias = "condition=Ready", alias = "condition=Ready=True")]
     Ready,
-    /// Created first, then ready
+    /// There, ready or not
     Create,
     /// Gone
     Delete,
@@ -43,7 +44,7 @@ pub enum For {
 pub struct ForArgs {
     /// What to wait for; an object that does not exist ends the wait at once
     /// unless it is create
-    #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Ready)]
+    #[arg(long = "for", value_enum, ignore_case = true, value_name = "WHAT", default_value_t = For::Ready)]
     pub until: For,
     /// Then keep printing every change, until interrupted, deleted or
     /// --timeout
@@ -70,6 +71,13 @@ async fn follow(
     }
     if args.watch {
         return watch(session, &followed).await;
+    }
+    if args.until == For::Create {
+        for one in &followed {
+            until_created(session, one, mode).await?;
+            session.shell.print(&format!("{}: created\n", one.target.reference()))?;
+        }
+        return Ok(Exit::Done);
     }
     until_ready(session, &followed, mode).await
 }

@@ -10,7 +10,6 @@ use crate::shell::{CliError, Exit, Shell};
 mod all;
 mod instance;
 mod object;
-mod screen;
 
 /// Explain what is not well
 ///

@@ -632,7 +632,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, or KIND NAME
+    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
   ]
 
   def "nu-complete flux-operator events types" [] {
@@ -769,7 +769,7 @@ module completions {
 
   # Show the logs of Flux's controllers as one, in the order of time
   export extern "flux-operator logs" [
-    --since: string           # Lines that are not older than this, as 30m, 2h or seconds
+    --since: string           # Lines since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
     --tail: string            # The last lines only
     --level: string@"nu-complete flux-operator logs level" # Lines that matter at least this much
     --controller: string      # Lines of this controller, with or without -controller, repeatable

@@ -38,6 +38,6 @@ pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use list::{List, ListOptions};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
-pub use rehearsal::{PermissionObserver, Rehearsal};
+pub use rehearsal::{Met, PermissionObserver, Rehearsal};
 pub use retry::{Backoff, RequestObserver, Retry, RetryObserver, after};
 pub use streamed_body::Pieces;

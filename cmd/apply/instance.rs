@@ -12,6 +12,7 @@ use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::common::connect::context_namespace;
 use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
@@ -76,7 +77,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
-        let written = read_instance_for(file, None, shell)?.written;
+        let written = read_instance_for(file, context_namespace(shell).as_deref(), shell)?.written;
         let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
         shell.print(&text)?;
         shell.status("(dry run) nothing was sent");

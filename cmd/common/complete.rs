@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use clap::builder::Resettable;
-use clap::{Command, Parser};
+use clap::{Arg, Command, Parser, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, FLUX_KINDS};
@@ -21,6 +21,7 @@ use flux_operator::k8s::ResourceType;
 
 use crate::common::Session;
 use crate::common::read_source::instance_type;
+use crate::shell::usage::plugins;
 use crate::shell::{Config, GlobalArgs, Shell};
 
 /// The name by which kubectl asks for completions.
@@ -28,7 +29,7 @@ pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
 /// Words after which a kind stands alone, and then names of it.
-const TAKES_KINDS: [&str; 13] = [
+const TAKES_KINDS: [&str; 17] = [
     "resources",
     "resource",
     "all",
@@ -42,6 +43,10 @@ const TAKES_KINDS: [&str; 13] = [
     "why",
     "logs",
     "impact",
+    "trace",
+    "events",
+    "debug",
+    "tree",
 ];
 /// The flags of the line being completed that say which cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
@@ -52,6 +57,17 @@ pub fn with_names(tree: Command) -> Command {
     let kind = kinds::words().find(|word| line.iter().any(|typed| typed == word));
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
+    let names_object = line.last().is_some_and(|word| word.contains('/') && !word.starts_with('-'));
+    let tree = tree.mut_subcommands(takes_files).mut_subcommands(|verb| match names_object {
+        true => takes_objects(verb),
+        false => verb,
+    });
+    let tree = plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
+        Some(_) => tree,
+        None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
+    });
+    // The grammar makes one word of `events ks app`.
+    let tree = tree.mut_subcommand("events", |events| events.mut_arg("resource", |object| object.num_args(0..=2)));
     let Some(kind) = kind else { return tree };
     // `get ks <TAB>` is completed as `get resources` is.
     tree.mut_subcommands(|verb| {
@@ -63,6 +79,23 @@ pub fn with_names(tree: Command) -> Command {
             None => verb,
         }
     })
+}
+
+/// `get ks/<TAB>` is completed as `get resources ks/` is.
+fn takes_objects(verb: Command) -> Command {
+    match ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) {
+        true => verb.arg(Arg::new("object").add(resources())),
+        false => verb,
+    }
+}
+
+/// `apply -f <TAB>` is completed as `apply instance -f` is.
+fn takes_files(verb: Command) -> Command {
+    let takes = |command: &Command| command.get_arguments().any(|argument| argument.get_long() == Some("filename"));
+    if takes(&verb) || !verb.find_subcommand("instance").is_some_and(takes) {
+        return verb;
+    }
+    verb.arg(Arg::new("filename").short('f').long("filename").value_hint(ValueHint::FilePath).hide(true))
 }
 
 /// Flags are offered after a `-`, or where nothing else can follow; of a command with several names the first one is.

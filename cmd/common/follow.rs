@@ -42,7 +42,7 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
         let result = wait.until_ready(one.request.as_deref(), |sign| show(&progress, &key, &sign)).await;
         match &result {
             Ok(message) => progress.borrow_mut().set(&key, State::Done, message),
-            Err(error) => progress.borrow_mut().set(&key, State::Failed, &error.to_string()),
+            Err(error) => progress.borrow_mut().fail(&key, &error.to_string()),
         }
         match result {
             Ok(message) => Ok(message),
@@ -134,8 +134,12 @@ pub async fn follow_sent(
             });
         }
     }
-    if let Some(instance) = followed.iter().find(|one| one.target.kind == instance_kind()) {
-        hint_at_nobody(session, &instance.target).await;
+    // Whom nobody answers waits for nothing.
+    if let Some(at) = followed.iter().position(|one| one.target.kind == instance_kind())
+        && let Some(error) = nobody_answers(session, &followed[at].target).await
+    {
+        followed.remove(at);
+        failed.push(error);
     }
     if !followed.is_empty()
         && let Err(error) = until_ready(session, &followed, mode).await
@@ -145,15 +149,18 @@ pub async fn follow_sent(
     failed
 }
 
-/// Says at once, rather than when the time is up, that no operator will answer.
-async fn hint_at_nobody(session: &Session<'_>, target: &Target) {
+/// The error of a request that is stored, and that no operator will answer.
+async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliError> {
     let limit = HINT_LIMIT.min(session.deadline.left());
-    if let Ok(Ok(coverage)) = timeout(limit, session.operator_coverage(target)).await
-        && coverage.is_nobody()
-    {
-        let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
-        session.shell.hint(&format!("{coverage}; the reconciliation can be run from here: `{here}`"));
+    let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
+    if !coverage.is_nobody() {
+        return None;
     }
+    let place = session.place(&target.reference());
+    let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+    let error = CliError::failed(format!("the request is stored on {place}, but nobody will act on it"));
+    let error = error.cause(coverage.to_string()).object(target.reference());
+    Some(error.hint(format!("the reconciliation can be run from here: `{here}`")))
 }
 
 /// Tells an object from others that have its name at other times.
@@ -261,6 +268,22 @@ pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: Progre
     }
 }
 
+/// Follows an object until it is there.
+///
+/// # Errors
+/// When it is not at the deadline.
+pub async fn until_created(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let key = followed.target.reference();
+    let wait = wait(session, followed).await?;
+    let result = wait.until_created(|sign| show(&progress, &key, &sign)).await;
+    progress.borrow().clear();
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(session, &followed.target, error, "to be created").await),
+    }
+}
+
 /// Turns the errors of several objects into one.
 pub fn all_or_error(
     session: &Session<'_>,
@@ -276,7 +299,8 @@ pub fn all_or_error(
             for error in &failed {
                 session.shell.report(error);
             }
-            Err(CliError::new(exit, format!("{count} of {of} objects are not {state}")))
+            let are = if count == 1 { "is" } else { "are" };
+            Err(CliError::new(exit, format!("{count} of {of} objects {are} not {state}")))
         }
     }
 }

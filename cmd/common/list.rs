@@ -26,17 +26,31 @@ pub fn place(namespace: Option<&str>) -> String {
 
 /// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
 pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
-    let (Source::Cluster(session), Some(namespace)) = (source, namespace) else { return };
+    let Some(namespace) = namespace else { return };
+    if let Some(near) = other_namespaces(source, namespace).await {
+        shell.hint(&format!("there is no namespace {namespace}{near}"));
+    }
+}
+
+/// The error of a namespace that does not exist; `None` when it does, or when nobody may look.
+pub async fn no_namespace(source: &Source<'_>, namespace: Option<&str>) -> Option<CliError> {
+    let namespace = namespace?;
+    let near = other_namespaces(source, namespace).await?;
+    Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
+}
+
+/// What may have been meant by a namespace that does not exist; `None` when it does.
+async fn other_namespaces(source: &Source<'_>, namespace: &str) -> Option<String> {
+    let Source::Cluster(session) = source else { return None };
     let look = async {
         let options = ListOptions { metadata_only: true, ..ListOptions::default() };
         let all = session.cluster.list(&NAMESPACE, None, &options).await.ok()?.items;
         let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
         (!names.iter().any(|name| name == namespace)).then_some(names)
     };
-    let Ok(Some(names)) = tokio::time::timeout(HINT_LIMIT.min(session.deadline.left()), look).await else { return };
+    let names = tokio::time::timeout(HINT_LIMIT.min(session.deadline.left()), look).await.ok()??;
     let near = nearest(namespace, names.iter().map(String::as_str));
-    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    shell.hint(&format!("there is no namespace {namespace}{near}"));
+    Some(near.map(|near| format!("; did you mean {near}?")).unwrap_or_default())
 }
 
 /// How a list is shown.

@@ -118,7 +118,7 @@ fn refused(error: &ManifestError, what: &str) -> CliError {
 fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
     let what = describe(filename);
     let failed =
-        |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {what}")).caused_by(error);
+        |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
     if filename == "-" {
         if io::stdin().is_terminal() {
             shell.status("reading a FluxInstance from the terminal; end with Ctrl-D");
@@ -128,7 +128,7 @@ fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
     if is_address(filename) {
         return Err(CliError::usage(format!("cannot read {filename}"))
             .cause("files are not downloaded")
-            .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator build instance -f -")));
+            .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator {} -f -", shell.command())));
     }
     let path = Path::new(filename);
     if path.is_dir() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flux_operator::api::kinds;
-use flux_operator::api::well_known::DEFAULT_NAMESPACE;
+use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
@@ -155,15 +155,31 @@ impl<'a> Source<'a> {
     /// # Errors
     /// There is no such kind or object; then with the nearest ones as hints.
     pub async fn named_object(&self, shell: &Shell, kind: &str, name: &str) -> Result<Value, CliError> {
-        let resource = match (kinds::find_resource_type(kind), &self) {
-            (Some(resource), _) => resource,
-            (None, Source::Cluster(session)) => {
-                session.cluster.find_resource_type(kind).await.map_err(|e| cli_error(&e))?
-            }
-            (None, Source::Dump(snapshot, _)) => in_dump(snapshot, kind)?,
-        };
+        let resource = self.kind(kind).await?;
         let namespace = if resource.namespaced { self.namespace("default") } else { None };
         self.object(shell, &resource, namespace.as_deref(), name).await
+    }
+
+    /// The kind that a word means, here or in the cluster.
+    pub async fn kind(&self, word: &str) -> Result<ResourceType, CliError> {
+        match (kinds::find_resource_type(word), &self) {
+            (Some(resource), _) => Ok(resource),
+            (None, Source::Cluster(session)) => {
+                session.cluster.find_resource_type(word).await.map_err(|e| cli_error(&e))
+            }
+            (None, Source::Dump(snapshot, _)) => in_dump(snapshot, word),
+        }
+    }
+
+    /// All objects of a kind in a namespace, or in all.
+    pub async fn objects(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Value>, CliError> {
+        let list = |snapshot: &Snapshot| snapshot.list(resource, namespace).into_iter().cloned().collect();
+        self.view(shell, list).await?.or_refusal(Vec::is_empty)
     }
 
     /// The error for an object that is not there, with every hint that can be had in one list.
@@ -192,7 +208,7 @@ impl<'a> Source<'a> {
             return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
                 .object(reference)
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
-                .hint(INSTALL_HINT);
+                .hint(install_hint(resource));
         }
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
@@ -209,10 +225,40 @@ impl<'a> Source<'a> {
                         names.iter().filter(|(_, n)| n == near).filter_map(|(ns, _)| ns.as_deref()).collect();
                     error.hint(format!("did you mean {near} in namespace {}?", places.join(", ")))
                 }
-                None => error,
+                None => match names_of(&names, namespace) {
+                    here if here.is_empty() => error,
+                    here => {
+                        error.hint(format!("{} in namespace {}: {here}", resource.plural, namespace.unwrap_or("any")))
+                    }
+                },
             },
         }
     }
+}
+
+/// The first names of a namespace, in order.
+fn names_of(names: &[(Option<String>, String)], namespace: Option<&str>) -> String {
+    let here = names.iter().filter(|(place, _)| namespace.is_none() || place.as_deref() == namespace);
+    let mut here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
+    here.sort_unstable();
+    here.truncate(10);
+    here.join(", ")
+}
+
+/// The way out where the API server does not serve a kind: some come with the operator, some with a component.
+pub fn install_hint(resource: &ResourceType) -> String {
+    let component = match (&*resource.group, &*resource.kind) {
+        (GROUP, "FluxInstance") => return INSTALL_HINT.to_owned(),
+        (GROUP, _) => return "it comes with the operator: `flux-operator install`".to_owned(),
+        ("image.toolkit.fluxcd.io", "ImageUpdateAutomation") => "image-automation-controller",
+        ("image.toolkit.fluxcd.io", _) => "image-reflector-controller",
+        ("source.extensions.fluxcd.io", _) => "source-watcher",
+        ("helm.toolkit.fluxcd.io", _) => "helm-controller",
+        ("kustomize.toolkit.fluxcd.io", _) => "kustomize-controller",
+        ("notification.toolkit.fluxcd.io", _) => "notification-controller",
+        _ => return INSTALL_HINT.to_owned(),
+    };
+    format!("it comes with {component}: add that to spec.components of the instance, or install Flux")
 }
 
 fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {

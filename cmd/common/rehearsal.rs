@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flux_operator::cluster::Rehearsal;
+use flux_operator::cluster::{Met, Rehearsal};
 use flux_operator::k8s::rbac::Permission;
 use serde::{Deserialize, Serialize};
 
@@ -21,15 +21,17 @@ const ASKED: &str = "asked";
 #[derive(Debug, Serialize, Deserialize)]
 struct Asked {
     permission: Permission,
-    /// The server itself said no.
-    refused: bool,
+    met: Met,
 }
 
 /// What a rehearsal asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     pub permissions: BTreeSet<Permission>,
+    /// Those that the server itself refused.
     pub refused: BTreeSet<Permission>,
+    /// Those that the command only asked about.
+    pub asked_about: BTreeSet<Permission>,
 }
 
 /// Prepares the folder of a rehearsal from which these rights are withheld.
@@ -43,11 +45,12 @@ pub fn read(folder: &Path) -> std::io::Result<Notes> {
     let mut notes = Notes::default();
     // The last line may be half written.
     let text = fs::read_to_string(folder.join(ASKED))?;
-    for Asked { permission, refused } in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-        if refused {
-            notes.refused.insert(permission.clone());
-        }
-        notes.permissions.insert(permission);
+    for Asked { permission, met } in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match met {
+            Met::Used => notes.permissions.insert(permission),
+            Met::Refused => notes.refused.insert(permission),
+            Met::AskedAbout => notes.asked_about.insert(permission),
+        };
     }
     Ok(notes)
 }
@@ -69,12 +72,12 @@ pub fn open(folder: &Path) -> Result<Rehearsal, CliError> {
     let withheld: BTreeSet<Permission> = serde_json::from_slice(&withheld).map_err(|e| failed(&e))?;
     let notes = OpenOptions::new().append(true).open(folder.join(ASKED)).map_err(|e| failed(&e))?;
     let notes = Mutex::new((notes, BTreeSet::new()));
-    let note = move |permission: &Permission, refused: bool| {
+    let note = move |permission: &Permission, met: Met| {
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, known) = &mut *notes;
         // A lease is renewed for ever; everything else that is asked again is a sign that the command goes on.
-        if known.insert((permission.clone(), refused)) || permission.resource != "leases" {
-            let line = serde_json::to_string(&Asked { permission: permission.clone(), refused }).unwrap_or_default();
+        if known.insert((permission.clone(), met)) || permission.resource != "leases" {
+            let line = serde_json::to_string(&Asked { permission: permission.clone(), met }).unwrap_or_default();
             // Who reads it finds out when a right is missing.
             let _ = writeln!(file, "{line}");
         }

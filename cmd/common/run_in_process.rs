@@ -33,10 +33,10 @@ use crate::shell::{CliError, Exit, Shell, environment, interrupted};
 pub struct InProcessArgs {
     /// Do the operator's work in this process, without an operator in the
     /// cluster
-    #[arg(long)]
+    #[arg(long, default_value_if("force_in_process", "true", "true"))]
     pub in_process: bool,
     /// Work in this process even though an operator is running
-    #[arg(long, requires = "in_process")]
+    #[arg(long)]
     pub force_in_process: bool,
 }
 
@@ -636,6 +636,8 @@ fn stage_text(seen: &Seen) -> String {
     let stage = seen.stage.map_or("", Stage::message);
     match (seen.done, seen.of) {
         (0, 0) => stage.to_owned(),
+        // Objects become healthy in their own order: each that does has a line.
+        (0, of) if seen.stage == Some(Stage::Health) => format!("{stage} of {of} objects"),
         (done, of) if of >= done && of > 0 => format!("{stage} ({done} of {of})"),
         (done, _) => format!("{stage} ({done})"),
     }

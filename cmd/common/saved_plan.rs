@@ -39,12 +39,17 @@ impl PlanFile {
         Ok(())
     }
 
+    /// Reads a file, or standard input for `-`.
     pub fn read(file: &Path) -> Result<Self, CliError> {
         let refused = || CliError::usage(format!("cannot read the plan {}", file.display()));
         let failed = |e: &(dyn std::error::Error + 'static)| {
             refused().caused_by(e).hint("make one with `flux-operator plan instance --out FILE`")
         };
-        let text = std::fs::read(file).map_err(|e| failed(&e))?;
+        let text = match file == Path::new("-") {
+            true => std::io::read_to_string(std::io::stdin()).map(String::into_bytes),
+            false => std::fs::read(file),
+        };
+        let text = text.map_err(|e| failed(&e))?;
         let file: PlanFile = serde_json::from_slice(&text).map_err(|e| failed(&e))?;
         if file.format != FORMAT {
             return Err(refused().cause(format!("it is written as {}, this program reads {FORMAT}", file.format)));

@@ -69,6 +69,8 @@ impl<'a> Session<'a> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
         let cluster = shell.while_waiting("be reached", connect(shell, context)).await?;
         shell.awaits(cluster.endpoint.to_string());
+        let namespace = shell.global().namespace().or(cluster.namespace.as_deref()).unwrap_or("by kind");
+        tracing::info!(%namespace, timeout = %deadline.length(), "asking {}", cluster.endpoint);
         Ok(Session { shell, cluster, deadline, context: context.map(str::to_owned) })
     }
 
@@ -177,6 +179,7 @@ impl<'a> Session<'a> {
         attempted: &str,
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, CliError> {
+        tracing::info!("going to {attempted}");
         let work = self.shell.while_waiting(attempted, work);
         match timeout_at(self.deadline.instant(), work).await {
             Ok(Ok(value)) => Ok(value),

@@ -91,7 +91,7 @@ where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {
     let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
-    shell.interruption().set("nothing was changed", None);
+    shell.interruption().looks_on();
     let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
     let mut appended: Option<Lines> = None;
     loop {

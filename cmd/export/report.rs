@@ -2,9 +2,11 @@
 
 use flux_operator::inspect::report::{platform, report, stats};
 use flux_operator::inspect::version::operator_version;
+use flux_operator::k8s::fields;
 
 use crate::common::args::ObjectFormatArgs;
-use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::list::no_namespace;
+use crate::common::read_source::{FromArgs, Source, Viewed, within};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print a report of the installation, computed from the cluster
@@ -37,6 +39,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }),
         )
         .await??;
+        let viewed = match fields::items(&viewed.value, "/spec/reconcilers").is_empty() && !viewed.refusals.is_empty() {
+            true => Viewed { value: viewed.or_refusal(|_| true)?, refusals: vec![] },
+            false => viewed,
+        };
+        let is_named = shell.global().namespace().is_some();
+        if is_named && let Some(error) = no_namespace(&source, Some(&namespace)).await {
+            return Err(error);
+        }
         for refusal in &viewed.refusals {
             shell.warn(&format!("the report is incomplete: {}", refusal.reason));
         }

@@ -1,5 +1,7 @@
 //! `get instance`: FluxInstances with their version and readiness.
 
+use std::cell::Cell as Flag;
+
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
 use flux_operator::inspect::listing::{Item, Listing, Row, item};
@@ -53,7 +55,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: args.names.len() == 1 && !args.scope.all_namespaces,
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
-        show_list(shell, &source, options, async || {
+        let is_elsewhere = Flag::new(false);
+        let exit = show_list(shell, &source, options, async || {
             let mut objects = Vec::new();
             if args.names.is_empty() {
                 let viewed = source
@@ -64,12 +67,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     .await?;
                 let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
                 if not_installed {
-                    return Err(api_missing(&source, &kind.resource_name()));
+                    return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
                 }
                 objects = found;
-                if objects.is_empty() && namespace.is_some() {
-                    hint_elsewhere(shell, &source).await?;
-                }
+                is_elsewhere.set(objects.is_empty() && namespace.is_some());
             } else {
                 for name in &args.names {
                     let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
@@ -92,14 +93,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 items: objects.into_iter().map(row).collect(),
             })
         })
-        .await
+        .await?;
+        // After what there is has been said.
+        if is_elsewhere.get() {
+            hint_elsewhere(shell, &source).await?;
+        }
+        Ok(exit)
     })
 }
 
 /// The API of what was asked for is not there at all.
-pub fn api_missing(source: &Source<'_>, api: &str) -> CliError {
+pub fn api_missing(source: &Source<'_>, api: &str, hint: &str) -> CliError {
     CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
-        .hint(format!("the API server does not serve {api}: {INSTALL_HINT}"))
+        .hint(format!("the API server does not serve {api}: {hint}"))
 }
 
 fn named(objects: &[&Value], name: &str) -> Vec<Value> {

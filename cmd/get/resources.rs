@@ -18,7 +18,7 @@ use super::instance::api_missing;
 use crate::common::args::kind as parse_kind;
 use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, hint_at_namespace, place, selector, show_list, without_managed_fields};
-use crate::common::read_source::{ScopeArgs, Source, within};
+use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, install_hint, within};
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -321,7 +321,9 @@ fn tell_gaps(
         }
         None if missing.len() == all => {
             let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
-            Err(api_missing(source, &api))
+            let only = missing.first().filter(|_| all == 1);
+            let hint = only.map_or(INSTALL_HINT.to_owned(), |kind| install_hint(&kind.resource_type()));
+            Err(api_missing(source, &api, &hint))
         }
         None => Ok(()),
     }

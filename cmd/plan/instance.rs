@@ -73,12 +73,14 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
-    shell.print_in_colour(&shown(args, &saved.plan, shell)?)?;
     let changes = saved.plan.has_changes();
+    let text = shown(args, &saved.plan, shell)?;
+    // First: who reads a few lines only wants the plan all the same.
     if let Some(file) = args.out.as_ref().filter(|_| !shell.rehearses()) {
         PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
+    shell.print_in_colour(&text)?;
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 

@@ -230,11 +230,13 @@ impl TableWriter {
             lines_below.push("");
         }
         for (row, below) in texts.iter().zip(below) {
-            let shown: Vec<&String> = layout.shown.iter().filter_map(|index| row.get(*index)).collect();
-            let height = shown.iter().map(|text| text.lines().count()).max().unwrap_or(1).max(1);
-            table.add_row(shown.into_iter().map(|text| {
+            let shown: Vec<(usize, &String)> =
+                layout.shown.iter().filter_map(|index| Some((*index, row.get(*index)?))).collect();
+            let height = shown.iter().map(|(_, text)| text.lines().count()).max().unwrap_or(1).max(1);
+            table.add_row(shown.into_iter().map(|(index, text)| {
                 let cell = TableCell::new(text);
-                match color_of(text).filter(|_| self.style.color) {
+                let heading = self.headings.get(index).map_or("", |heading| heading.name.as_str());
+                match color_of(heading, text).filter(|_| self.style.color) {
                     Some(color) => cell.fg(color),
                     None => cell,
                 }
@@ -304,8 +306,10 @@ fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
 }
 
 /// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
-fn color_of(text: &str) -> Option<Color> {
+fn color_of(heading: &str, text: &str) -> Option<Color> {
     match text {
+        "0" => None,
+        _ if heading == "FAILING" => Some(Color::Red),
         "True" | "Current" | "pass" => Some(Color::Green),
         "False" | "Failed" | "NotFound" | "missing" | "Warning" | "fail" => Some(Color::Red),
         "Unknown" | "Suspended" | "InProgress" | "Terminating" | "drifted" | "warn" => Some(Color::Yellow),

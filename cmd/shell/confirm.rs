@@ -74,7 +74,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     }
     let question = match agreement {
         Agreement::Yes => format!("{what}? [y/N] "),
-        Agreement::Word(word) => format!("{what}? Type {word} to go ahead: "),
+        Agreement::Word(word) => format!("{what}?\nType {word} to go ahead: "),
     };
     {
         let mut stderr = std::io::stderr().lock();

@@ -98,7 +98,12 @@ impl CliError {
 
     /// The reader of stdout went away: end quietly.
     pub fn closed_pipe() -> Self {
-        CliError { silent: true, ..CliError::new(Exit::Done, "") }
+        CliError::silent(Exit::Done)
+    }
+
+    /// An end that needs no words.
+    pub fn silent(exit: Exit) -> Self {
+        CliError { silent: true, ..CliError::new(exit, "") }
     }
 
     /// Appends an error and everything below it; a source that only repeats its parent's text is left out.
@@ -143,6 +148,18 @@ impl CliError {
 
     pub fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// Prints the error; command lines of kubectl in its hints go to the context that was asked for.
+    pub(super) fn print_for(&self, structured: bool, color: bool, context: Option<&str>) {
+        let Some(context) = context else { return self.print(structured, color) };
+        let named = |hint: &String| match hint.contains("`kubectl config ") {
+            true => hint.clone(),
+            false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
+        };
+        let hints = self.hints.iter().map(named).collect();
+        let (message, object, causes) = (self.message.clone(), self.object.clone(), self.causes.clone());
+        CliError { exit: self.exit, message, object, causes, hints, silent: self.silent }.print(structured, color);
     }
 
     pub(super) fn print(&self, structured: bool, color: bool) {

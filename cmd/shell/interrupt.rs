@@ -39,6 +39,11 @@ impl Interruption {
         *self.note() = Some(Note { goes_on: goes_on.into(), resume });
     }
 
+    /// Only looks on: an interrupt is how that ends, and nothing has to be said.
+    pub fn looks_on(&self) {
+        *self.note() = Some(Note { goes_on: String::new(), resume: None });
+    }
+
     /// A write is about to be sent: unless more is known, an interrupt no longer says that nothing was changed.
     pub fn writes(&self) {
         self.note().get_or_insert_with(|| Note {
@@ -66,6 +71,7 @@ impl Interruption {
 
     pub fn error(&self) -> CliError {
         match self.note().clone() {
+            Some(Note { goes_on, .. }) if goes_on.is_empty() => CliError::silent(Exit::Interrupted),
             Some(Note { goes_on, resume }) => {
                 let error = CliError::new(Exit::Interrupted, format!("interrupted: {goes_on}"));
                 match resume {

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use flux_operator::format::{json, yaml};
 use flux_operator::inspect::listing::{Cell, Item, Listing};
+use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -425,6 +426,21 @@ fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template
         })
         .collect();
     table.page(&rows)
+}
+
+/// As [`structured`], where no object is told of: there are no names.
+pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
+    match format {
+        Format::Name => Err(CliError::usage("-o name: this is about no objects that have names")
+            .hint("write -o json, yaml or jsonpath=")),
+        format => structured(value, format),
+    }
+}
+
+/// An object as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+pub fn name_line(object: &ObjectId) -> String {
+    let group = if object.group.is_empty() { String::new() } else { format!(".{}", object.group) };
+    format!("{}{group}/{}\n", object.kind.to_lowercase(), object.name)
 }
 
 /// A value that is no list as JSON, YAML or by JSONPath; `None` when a table or name is wanted.

@@ -89,7 +89,8 @@ const KEY_WIDTH: usize = 32;
 
 impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
-        let talkative = !shell.global().quiet;
+        // Who reads JSON on stderr reads errors there.
+        let talkative = !shell.global().quiet && !shell.has_structured_errors();
         if mode != ProgressMode::None {
             shell.has_progress();
         }
@@ -119,6 +120,13 @@ impl Progress {
     /// Whether anything is shown at all.
     pub fn is_shown(&self) -> bool {
         !matches!(self.renderer, Renderer::Silent)
+    }
+
+    /// Shows that a line failed, where no error says so right below it.
+    pub fn fail(&mut self, key: &str, text: &str) {
+        if !matches!(self.renderer, Renderer::Plain) {
+            self.set(key, State::Failed, text);
+        }
     }
 
     /// Shows the state of a line; nothing happens when neither state nor text changed.

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use flux_operator::secrets::SecretText;
+use secrecy::ExposeSecret;
 use zeroize::Zeroizing;
 
 use super::{CliError, Exit, SecretArg, Shell};
@@ -28,6 +29,10 @@ impl SecretSource {
     /// Usage: the source holds more than one line, or no text; failed: it cannot be read.
     pub async fn read(&self, shell: &Shell, flag: &str) -> Result<SecretText, CliError> {
         match self {
+            SecretSource::Flag(text) if text.secret().expose_secret() == "-" => {
+                Err(CliError::usage(format!("--{flag} -: a dash is taken for no secret"))
+                    .hint(format!("read it from standard input with --{flag}-stdin")))
+            }
             SecretSource::Flag(text) => {
                 if shell.stderr_is_terminal() {
                     shell.warn(&format!(

@@ -1,32 +1,46 @@
 //! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
 
-use flux_operator::format::nearest::nearest;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use flux_operator::api::kinds;
+use flux_operator::format::nearest::nearest;
 
-use super::{CliError, Exit, environment};
+use super::{CliError, Color, Exit, environment};
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
 ///
 /// `commands` makes the whole command tree.
-pub fn report(error: clap::Error, arguments: &[OsString], structured: bool, commands: fn() -> clap::Command) -> u8 {
+pub fn report(
+    error: clap::Error,
+    arguments: &[OsString],
+    structured: bool,
+    color: Color,
+    commands: fn() -> clap::Command,
+) -> u8 {
+    let in_color = color.enabled(std::io::stderr().is_terminal());
     if let Some(code) = plugin(&error, arguments) {
         return code;
     }
     if let Some(error) = wrong_variable(&error, arguments) {
-        error.print(structured, std::io::stderr().is_terminal() && super::Color::Auto.enabled(true));
+        error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
     if let Some(error) = misplaced_plugin(&error, arguments).or_else(|| unknown_topic(&error, arguments, commands)) {
-        error.print(structured, std::io::stderr().is_terminal() && super::Color::Auto.enabled(true));
+        error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
     let mut error = with_folded_usage(arguments, commands).unwrap_or(error);
     keep_nearest(&mut error);
+    if error.get(ContextKind::InvalidArg).is_some() {
+        // Nobody who mistypes a flag means a value that begins with dashes.
+        error.remove(ContextKind::Suggested);
+    }
+    suggest(&mut error, arguments, commands);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -45,6 +59,36 @@ fn keep_nearest(error: &mut clap::Error) {
     if let Some(nearest) = similar.iter().min_by_key(distance).cloned() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
     }
+}
+
+/// What clap does not know of: plugins as first words, and kinds behind a verb that takes them.
+fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let tree = commands();
+    let mut verbs = arguments.iter().skip(1).filter_map(|argument| tree.find_subcommand(argument.to_str()?));
+    let near = match verbs.next() {
+        None => nearest(word, plugins().iter().map(String::as_str)).map(str::to_owned),
+        Some(verb) if ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) => {
+            nearest(word, kinds::words()).map(str::to_lowercase)
+        }
+        Some(_) => None,
+    };
+    if let Some(near) = near {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+    }
+}
+
+/// The names of the plugins in `PATH`: the words that stand for them.
+pub fn plugins() -> BTreeSet<String> {
+    let path = std::env::var_os(environment::PATH).unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let name = |file: std::fs::DirEntry| file.file_name().to_str()?.strip_prefix("flux-operator-").map(str::to_owned);
+    let found = files.filter_map(name).filter(|name| find_program(&path, &format!("flux-operator-{name}")).is_some());
+    found.collect()
 }
 
 /// `help gett`: clap has no suggestion there.

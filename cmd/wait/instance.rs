@@ -16,7 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
 #[command(after_help = "Examples:\n  \
     # Wait for at most two minutes\n  \
     flux-operator -n flux-system wait instance flux --timeout 2m\n\n  \
-    # Wait also for the instance to be created\n  \
+    # Wait for somebody to create it\n  \
     flux-operator -n flux-system wait instance flux --for=create\n\n  \
     # Look on for a while\n  \
     flux-operator -n flux-system wait instance flux --watch --timeout 10m")]
@@ -35,7 +35,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         let target = session.instance(&args.name);
         let exit = super::follow(&session, vec![target.clone()], &args.until, args.progress.progress).await?;
-        if args.until.until != For::Delete && !args.until.watch {
+        if args.until.until == For::Ready && !args.until.watch {
             find_missing_controllers(&session, &target).await?;
         }
         Ok(exit)

@@ -7,9 +7,9 @@ use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 
 use super::Args;
-use super::screen::Lines;
+use crate::common::lines::Lines;
 use crate::common::list::place;
-use crate::common::read_source::{Source, within};
+use crate::common::read_source::{Source, Viewed, within};
 use crate::render::next_step::command;
 use crate::shell::output::{Format, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -25,7 +25,11 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let now = source.now();
         let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
-        let viewed = within(shell, view).await??;
+        let mut viewed = within(shell, view).await??;
+        // Who may look at nothing is not told that all is well.
+        if viewed.value.total == 0 && !viewed.refusals.is_empty() {
+            viewed = Viewed { value: viewed.or_refusal(|_| true)?, refusals: vec![] };
+        }
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }
@@ -76,7 +80,11 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
     for (index, group) in found.causes.iter().enumerate() {
         let CauseGroup { cause, kinds, affected } = group;
         lines.whole("", None);
-        lines.whole(&format!("{}. {} ({:?})", index + 1, cause.summary, cause.reason), Some(AnsiColor::Red));
+        lines.hanging(
+            &format!("{}. ", index + 1),
+            &format!("{} ({:?})", cause.summary, cause.reason),
+            Some(AnsiColor::Red),
+        );
         lines.line("   Object: ", &cause.object.to_string(), None);
         lines.line("   Evidence:", "", None);
         lines.evidence("     ", cause, now);

@@ -4,7 +4,7 @@ use anstyle::AnsiColor;
 use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 
-use super::screen::Lines;
+use crate::common::lines::Lines;
 use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, within};
 use crate::render::next_step::command;
 use crate::shell::output::{Format, ViewArgs, structured};
@@ -80,7 +80,7 @@ fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
         return lines.text();
     };
     lines.line("", "", None);
-    lines.whole(&format!("Cause: {} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
+    lines.hanging("Cause: ", &format!("{} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
     lines.line("Object: ", &cause.object.to_string(), None);
     lines.line("Evidence:", "", None);
     lines.evidence("  ", cause, now);

@@ -59,8 +59,12 @@ pub fn is_suspended(object: &Value) -> bool {
     of(&id.group, &id.kind).is_some_and(|kind| kind.suspension.is_set(object))
 }
 
-/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others.
+/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others but for an object that is
+/// being deleted: whatever it was, nobody knows for how long.
 pub fn ready_word(object: &Value) -> &str {
+    if fields::is_being_deleted(object) {
+        return "Unknown";
+    }
     if is_suspended(object) {
         return "Suspended";
     }

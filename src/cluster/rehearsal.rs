@@ -20,6 +20,7 @@ use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::api::kinds::FLUX_KINDS;
@@ -29,8 +30,20 @@ use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::rbac::{Permission, RBAC_GROUP};
 use crate::kustomize::JsonPatch;
 
-/// Is told every right that is asked for, and whether the server itself refused it.
-pub type PermissionObserver = Arc<dyn Fn(&Permission, bool) + Send + Sync>;
+/// How a right was met with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Met {
+    /// A request took it.
+    Used,
+    /// The server itself refused it.
+    Refused,
+    /// The command asked whether its user has it, and was told so.
+    AskedAbout,
+}
+
+/// Is told every right that is met with.
+pub type PermissionObserver = Arc<dyn Fn(&Permission, Met) + Send + Sync>;
 
 /// What a rehearsal knows: the rights that are withheld, and what was written.
 pub struct Rehearsal {
@@ -50,13 +63,17 @@ struct Key {
 
 enum Kept {
     Here(Value),
-    /// Deleted, and still seen once: who waits for its end has to watch it.
+    /// Deleted, but something holds it: it is there until it is watched, as who waits for its end has to watch it. Who only
+    /// looks again and again sees it go after so many looks.
     Leaving {
         object: Value,
-        seen: bool,
+        looks: u8,
     },
     Gone,
 }
+
+/// How often an object that leaves is seen by who does not watch it.
+const LOOKS: u8 = 20;
 
 /// A request about objects, as the API server understands its path.
 struct Asked {
@@ -180,8 +197,9 @@ impl Rehearsal {
             return Box::pin(client.send(request)).await;
         };
         if asked.permission.group == "authorization.k8s.io" {
-            // Whoever has exactly the rights of a command has no others.
-            return Ok(answer(StatusCode::CREATED, &json!({"status": {"allowed": false}})));
+            let review = request.into_body().collect_bytes().await?;
+            let allowed = self.allows(&serde_json::from_slice(&review).map_err(kube::Error::SerdeError)?);
+            return Ok(answer(StatusCode::CREATED, &json!({"status": {"allowed": allowed}})));
         }
         if let Some(refusal) = self.refuses(&asked.permission) {
             return Ok(refusal);
@@ -196,14 +214,29 @@ impl Rehearsal {
             _ => self.write(client, request, &asked).await,
         }?;
         if answered.status() == StatusCode::FORBIDDEN {
-            (self.observer)(&asked.permission, true);
+            (self.observer)(&asked.permission, Met::Refused);
         }
         Ok(answered)
     }
 
+    /// Whether a right that is asked about (a SelfSubjectAccessReview) is not withheld.
+    fn allows(&self, review: &Value) -> bool {
+        let of = |field: &str| fields::text(review, &format!("/spec/resourceAttributes/{field}")).to_owned();
+        let some = |field: &str| Some(of(field)).filter(|text| !text.is_empty());
+        let permission = Permission {
+            namespace: some("namespace"),
+            group: of("group"),
+            resource: of("resource"),
+            verb: of("verb"),
+            name: some("name"),
+        };
+        (self.observer)(&permission, Met::AskedAbout);
+        !self.denied.contains(&permission)
+    }
+
     /// Tells of a right; the refusal where it is withheld.
     fn refuses(&self, permission: &Permission) -> Option<Response<Body>> {
-        (self.observer)(permission, false);
+        (self.observer)(permission, Met::Used);
         self.denied.contains(permission).then(|| {
             let Permission { verb, resource, group, .. } = permission;
             status(
@@ -223,8 +256,8 @@ impl Rehearsal {
     fn look(&self, key: &Key) -> Option<Option<Value>> {
         match self.kept().get_mut(key)? {
             Kept::Here(object) => Some(Some(object.clone())),
-            Kept::Leaving { object, seen } if !*seen => {
-                *seen = true;
+            Kept::Leaving { object, looks } if *looks > 0 => {
+                *looks -= 1;
                 Some(Some(object.clone()))
             }
             Kept::Leaving { .. } | Kept::Gone => Some(None),
@@ -232,10 +265,12 @@ impl Rehearsal {
     }
 
     fn keep(&self, key: Key, object: Value) {
-        let mut kept = self.kept();
-        let is_leaving = object.pointer("/metadata/deletionTimestamp").is_some();
-        let now = if is_leaving { Kept::Leaving { object, seen: false } } else { Kept::Here(object) };
-        kept.insert(key, now);
+        let now = match object.pointer("/metadata/deletionTimestamp") {
+            None => Kept::Here(object),
+            Some(_) if is_held(&object) => Kept::Leaving { object, looks: LOOKS },
+            Some(_) => Kept::Gone,
+        };
+        self.kept().insert(key, now);
     }
 
     async fn get(&self, client: &Client, request: Request<Body>, asked: &Asked) -> kube::Result<Response<Body>> {
@@ -287,8 +322,8 @@ impl Rehearsal {
             match kept.get_mut(&key) {
                 None => over.push(item),
                 Some(Kept::Here(object)) => over.push(object.clone()),
-                Some(Kept::Leaving { object, seen }) if !*seen => {
-                    *seen = true;
+                Some(Kept::Leaving { object, looks }) if *looks > 0 => {
+                    *looks -= 1;
                     over.push(object.clone());
                 }
                 Some(Kept::Leaving { .. } | Kept::Gone) => {}
@@ -389,6 +424,12 @@ impl Rehearsal {
             Some(Kept::Here(object) | Kept::Leaving { object, .. }) => Some(Some(object.clone())),
             Some(Kept::Gone) => Some(None),
         };
+        let (parts, body) = request.into_parts();
+        let text = body.collect_bytes().await?;
+        let mut options: Value =
+            serde_json::from_slice(&text).unwrap_or_else(|_| json!({"apiVersion": "v1", "kind": "DeleteOptions"}));
+        let in_foreground = options["propagationPolicy"] == "Foreground";
+        let wants_version = options.pointer("/preconditions/resourceVersion").is_some();
         let (object, response) = match known {
             Some(None) => return Ok(not_found(asked, name)),
             Some(Some(object)) => {
@@ -396,10 +437,13 @@ impl Rehearsal {
             }
             None => {
                 let live = self.live(client, asked, name).await?;
-                let (parts, body) = request.into_parts();
-                let text = body.collect_bytes().await?;
-                let mut options: Value = serde_json::from_slice(&text)
-                    .unwrap_or_else(|_| json!({"apiVersion": "v1", "kind": "DeleteOptions"}));
+                if let Some(mut moved) = live.clone().filter(|_| wants_version && asked.resource == "resourcequotas") {
+                    // Whoever takes pods away changes what is counted: the quota that was read is not the one that is deleted.
+                    let message = format!("Operation cannot be fulfilled on {} \"{name}\"", asked.resource);
+                    moved = stored(moved, name);
+                    self.keep(key, moved);
+                    return Ok(status(StatusCode::CONFLICT, "Conflict", &message, None));
+                }
                 options["dryRun"] = json!(["All"]);
                 let mut request = Request::from_parts(parts, Body::from(options.to_string().into_bytes()));
                 request
@@ -415,6 +459,11 @@ impl Rehearsal {
         if !asked.is_dry {
             let mut object = object;
             object["metadata"]["deletionTimestamp"] = "2000-01-01T00:00:00Z".into();
+            if in_foreground && let Some(metadata) = object["metadata"].as_object_mut() {
+                // https://kubernetes.io/docs/concepts/architecture/garbage-collection/#foreground-deletion
+                let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+                finalizers.as_array_mut().into_iter().for_each(|all| all.push("foregroundDeletion".into()));
+            }
             self.keep(key, object);
         }
         Ok(response)
@@ -447,13 +496,8 @@ impl Rehearsal {
                 return Ok(refusal);
             }
         }
-        if let Some(right) = right_over_others(asked, &name, before.as_ref(), &sent)
-            && let Some(refusal) = self.refuses(&right)
-        {
-            return Ok(refusal);
-        }
         let is_new = before.is_none() && (is_apply || parts.method == Method::POST);
-        let after = match (known.flatten(), &before) {
+        let after = match (known.flatten(), before.as_ref()) {
             (Some(_), Some(_)) if parts.method == Method::POST => {
                 return Ok(status(
                     StatusCode::CONFLICT,
@@ -485,7 +529,13 @@ impl Rehearsal {
                 }
             }
         };
-        let after = stored(after, &name);
+        // What a dry run makes has no resource version: that is how it is told from what is there.
+        let after = if asked.is_dry { after } else { stored(after, &name) };
+        if let Some(right) = right_over_others(asked, &name, before.as_ref(), &after)
+            && let Some(refusal) = self.refuses(&right)
+        {
+            return Ok(refusal);
+        }
         if !asked.is_dry {
             self.keep(key, after.clone());
         }
@@ -503,33 +553,51 @@ impl Rehearsal {
     }
 }
 
-/// Who writes a role has to have its rights or `escalate`, who binds one has to have its rights or `bind`
+/// Whether an object that is deleted stays until somebody has cleaned up: a finalizer holds it, and the API server itself holds
+/// definitions until their objects are gone and namespaces until they are empty.
+fn is_held(object: &Value) -> bool {
+    !fields::items(object, "/metadata/finalizers").is_empty()
+        || matches!(fields::kind(object), "CustomResourceDefinition" | "Namespace")
+}
+
+/// Who writes a role has to have its rights or `escalate`, who binds one has to have its rights or `bind`, whatever changes of
+/// it: the API server looks away only where nothing does, or what garbage collection works with
 /// (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>).
-fn right_over_others(asked: &Asked, name: &str, before: Option<&Value>, sent: &Value) -> Option<Permission> {
-    if asked.permission.group != RBAC_GROUP {
+fn right_over_others(asked: &Asked, name: &str, before: Option<&Value>, after: &Value) -> Option<Permission> {
+    if asked.permission.group != RBAC_GROUP || before.is_some_and(|before| without_ends(before) == without_ends(after))
+    {
         return None;
     }
-    let differs =
-        |field: &str| sent.get(field).is_some_and(|new| before.and_then(|before| before.get(field)) != Some(new));
     match asked.resource.as_str() {
-        "clusterroles" | "roles" if differs("rules") => Some(Permission {
+        "clusterroles" | "roles" if !fields::items(after, "/rules").is_empty() => Some(Permission {
             verb: "escalate".into(),
             name: Some(name.to_owned()),
             resource: asked.resource.clone(),
             ..asked.permission.clone()
         }),
-        "clusterrolebindings" | "rolebindings" if differs("roleRef") || differs("subjects") => Some(Permission {
+        "clusterrolebindings" | "rolebindings" => Some(Permission {
             verb: "bind".into(),
-            resource: if fields::text(sent, "/roleRef/kind") == "Role" {
+            resource: if fields::text(after, "/roleRef/kind") == "Role" {
                 "roles".into()
             } else {
                 "clusterroles".into()
             },
-            name: fields::some_text(sent, "/roleRef/name").map(str::to_owned),
+            name: fields::some_text(after, "/roleRef/name").map(str::to_owned),
             ..asked.permission.clone()
         }),
         _ => None,
     }
+}
+
+/// An object without what garbage collection and the storage write on it.
+fn without_ends(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in ["ownerReferences", "finalizers", "resourceVersion", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    object
 }
 
 /// What a write makes of an object that is known here only.
@@ -714,7 +782,8 @@ mod tests {
     fn stage(denied: &[Permission]) -> Stage {
         let (asked, written) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (noting, writing) = (asked.clone(), written.clone());
-        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a", "resourceVersion": "7", "uid": "u"}});
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "c", "namespace": "a", "resourceVersion": "7", "uid": "u", "finalizers": ["x.io/held"]}});
         let service = tower::service_fn(move |request: Request<Body>| {
             let (object, writing) = (object.clone(), writing.clone());
             async move {
@@ -801,7 +870,11 @@ mod tests {
     fn who_makes_roles_and_bindings_needs_rights_over_them() {
         let asked = |path: &str| Asked::of(&Method::PATCH, &path.parse().unwrap()).unwrap();
         let role = asked("/apis/rbac.authorization.k8s.io/v1/clusterroles/r");
-        let rules = json!({"rules": [{"verbs": ["get"]}]});
+        let rules = json!({"metadata": {"name": "r", "resourceVersion": "1"}, "rules": [{"verbs": ["get"]}]});
+        let mut labelled = rules.clone();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        let mut again = rules.clone();
+        again["metadata"]["resourceVersion"] = "2".into();
         let right = |asked: &Asked, name: &str, before: Option<&Value>, sent: &Value| {
             right_over_others(asked, name, before, sent).map(|right| right.to_string())
         };
@@ -809,7 +882,8 @@ mod tests {
             right(&role, "r", None, &rules).as_deref(),
             Some("escalate clusterroles.rbac.authorization.k8s.io/r")
         );
-        assert_eq!(right(&role, "r", Some(&rules), &rules), None);
+        assert_eq!(right(&role, "r", Some(&rules), &again), None, "nothing changes");
+        assert!(right(&role, "r", Some(&rules), &labelled).is_some(), "a label is a change as well");
         let binding = asked("/apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings/b");
         let bound = json!({"roleRef": {"kind": "ClusterRole", "name": "admin"}});
         assert_eq!(

@@ -147,7 +147,7 @@ pub struct CheckOptions<'a> {
 
 /// Runs the checks on a snapshot.
 pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
-    let mut groups = vec![kubernetes(snapshot), rights(snapshot, options.namespace)];
+    let mut groups = vec![kubernetes(snapshot), rights(snapshot, options)];
     if !options.pre {
         groups.extend([
             definitions(snapshot, options.namespace),
@@ -326,8 +326,10 @@ const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("create", "", "events", true),
 ];
 
-fn rights(snapshot: &Snapshot, namespace: &str) -> Group {
+/// Whoever is to install Flux needs all of them; who looks at an installation is told which they lack.
+fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let mut group = Group::new("rights");
+    let namespace = options.namespace;
     match snapshot.may("*", "*", "*", None) {
         Some(true) => {
             group.pass("everything", "you may do everything");
@@ -349,12 +351,13 @@ fn rights(snapshot: &Snapshot, namespace: &str) -> Group {
         let title = format!("{verb} {name}");
         match snapshot.may(verb, api_group, resource, namespaced.then_some(namespace)) {
             Some(true) => group.pass(&title, format!("you may {verb} {name}{place}")),
-            Some(false) => group.fail(
+            Some(false) => group.add(
                 &title,
+                if options.pre { Verdict::Fail } else { Verdict::Warn },
                 format!("you may not {verb} {name}{place}"),
-                NextStep::advice(format!(
+                Some(NextStep::advice(format!(
                     "ask for the right to {verb} {name}, or let the operator in the cluster do it"
-                )),
+                ))),
             ),
             None => group.skip(&title, "not known"),
         }
@@ -428,6 +431,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             let name = format!("fluxinstance/{}/{}", options.namespace, fields::name(instance));
             let why = NextStep::Explain(reference.clone());
             match ready {
+                _ if fields::is_being_deleted(instance) => group.warn(&name, fields::BEING_DELETED, why),
                 _ if kinds::is_suspended(instance) => {
                     group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
                 }

@@ -58,7 +58,10 @@ impl InstanceRow {
                 .and_then(|h| fields::time(h, "/lastReconciled"))
                 .or_else(|| ready.and_then(|c| c.changed())),
             created: fields::created(instance),
-            message: ready.map_or("Not initialized", |c| c.message()).into(),
+            message: match fields::is_being_deleted(instance) {
+                true => fields::BEING_DELETED.into(),
+                false => ready.map_or("Not initialized", |c| c.message()).into(),
+            },
         }
     }
 }

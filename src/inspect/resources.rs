@@ -33,6 +33,7 @@ pub struct Metadata {
     pub namespace: String,
     pub uid: String,
     pub creation_timestamp: Option<Timestamp>,
+    pub deletion_timestamp: Option<Timestamp>,
     pub labels: Option<BTreeMap<String, String>>,
     pub annotations: Option<Switches>,
 }
@@ -366,6 +367,9 @@ impl ResourceRow {
         // A Provider or Alert has no status at all: it is a configuration, not something that becomes ready.
         let has_status = kind.has_status || object.status.conditions.is_some();
         let (status, message) = match (&ready, object.is_suspended(kind)) {
+            _ if object.metadata.deletion_timestamp.is_some() => {
+                ("Unknown".to_owned(), fields::BEING_DELETED.to_owned())
+            }
             (Some(ready), true) => ("Suspended".to_owned(), ready.message.clone()),
             (None, true) => ("Suspended".to_owned(), String::new()),
             (Some(ready), false) => (ready.status.clone(), ready.message.clone()),

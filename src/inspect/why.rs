@@ -183,7 +183,13 @@ impl<'a> Walk<'a> {
             |c| format!("Ready is {}, {}: {}", c.status(), c.reason(), c.message()),
         );
         let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(instance);
-        self.step(instance, Some(is_ready && !kinds::is_suspended(instance)), says);
+        let says = match kinds::is_suspended(instance) {
+            _ if fields::is_being_deleted(instance) => fields::BEING_DELETED.to_owned(),
+            true => format!("suspended; its last run: {says}"),
+            false => says,
+        };
+        let is_attended = !kinds::is_suspended(instance) && !fields::is_being_deleted(instance);
+        self.step(instance, Some(is_ready && is_attended), says);
         if let Some(cause) = self.deletion() {
             return Some(cause);
         }

@@ -96,6 +96,14 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
     items(object, "/status/conditions").iter().find(|c| text(c, "/type") == kind).map(Condition)
 }
 
+/// What a list says of an object whose deletion was requested.
+pub const BEING_DELETED: &str = "is being deleted";
+
+/// Whether the deletion of an object was requested.
+pub fn is_being_deleted(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
+}
+
 /// Whether the object's `status.conditions` speak of the generation that is stored.
 pub fn is_observed(object: &Value) -> bool {
     let generation = number(object, "/metadata/generation");

@@ -164,6 +164,20 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
+    /// Waits until there is an object of the name, ready or not.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
+    pub async fn until_created(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
+        let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
+            if object.is_none() {
+                report(WaitEvent::Missing);
+            }
+            object.map(|_| Ok(()))
+        };
+        self.watch(judge, &mut report).await
+    }
+
     /// Waits until the object, or the one with the UID if it is known, is gone.
     ///
     /// # Errors
@@ -219,6 +233,7 @@ impl Wait {
                         let mut note = |sign: WaitEvent| {
                             last.pending = Some(match &sign {
                                 WaitEvent::Missing => "it does not exist".to_owned(),
+                                WaitEvent::Finalizers(list) if list.is_empty() => "nobody has deleted it".to_owned(),
                                 WaitEvent::Finalizers(list) => format!("its finalizers: {}", list.join(", ")),
                                 WaitEvent::Pending(pending) => pending.to_string(),
                                 WaitEvent::Condition(_) | WaitEvent::Event(_) | WaitEvent::Retrying(_) => return,

@@ -4,11 +4,13 @@
 mod cluster_objects;
 mod debugging;
 mod deleting;
+mod habits;
 mod impact;
 mod in_process;
 mod rbac;
 mod requests;
 mod revisions;
+mod stage;
 mod terminal;
 mod waiting;
 
@@ -18,6 +20,7 @@ pub fn tests() -> Vec<ClusterTest> {
     [
         requests::tests(),
         rbac::tests(),
+        habits::tests(),
         revisions::tests(),
         impact::tests(),
         debugging::tests(),

@@ -11,6 +11,7 @@
 //! audit                  what the API server was asked
 //! installation           what `flux install` and `flux bootstrap` apply
 //! causes                 why something is not well, one row a cause, as a dump and for an API server
+//! habits                 what people type, as rows
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
 //! flux                   the real Flux controllers beside it, and a Git server
@@ -43,6 +44,7 @@ pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
+pub mod habits;
 pub mod incident;
 pub mod installation;
 pub mod kubeconfig;

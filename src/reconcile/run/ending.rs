@@ -46,7 +46,13 @@ impl Run<'_> {
             if let Some(Failure::Interrupted(_)) = failure {
                 return Ok(self.outcome(failure, reason, message));
             }
-            // What was asked for is stored also when it cannot be built: its status says why.
+            // A manifest that cannot be built is refused as a plan of it is: what works is not replaced by what cannot.
+            let failure = match (failure, &self.unstored) {
+                (Some(Failure::Build(error)), Some(Unstored::Written { .. })) => {
+                    return Err(ReconcileError::Build(error));
+                }
+                (failure, _) => failure,
+            };
             match (self.store_instance().await, failure) {
                 (Ok(()), failure) => return self.record(failure, reason, message).await,
                 (Err(_), Some(Failure::Call(error))) | (Err(Stop::Failed(Failure::Call(error))), _) => {

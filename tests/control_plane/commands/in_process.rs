@@ -20,6 +20,7 @@ use crate::support::{Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_empty_cluster_gets_flux_and_then_nothing_differs,
+        a_manifest_that_cannot_be_built_is_refused_and_replaces_nothing,
         drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once,
         a_first_install_can_be_planned_saved_and_carried_out,
         the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away,
@@ -162,6 +163,21 @@ async fn an_empty_cluster_gets_flux_and_then_nothing_differs(cluster: TestCluste
     own.write("2.8.x", &["source-controller"]);
     own.run("plan instance -f flux.yaml").await.exits(2).stderr_has("downgrading from v2.9.4");
     own.run("plan instance nope").await.exits(3).stderr_has("fluxinstances in namespace flux-system: flux");
+}
+
+async fn a_manifest_that_cannot_be_built_is_refused_and_replaces_nothing(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.write("9.x", &["source-controller"]);
+    let refused = own.run("apply instance -f flux.yaml --in-process").await;
+    assert!(refused.code != 0 && refused.stderr.contains("no match found for semver: 9.x"), "{refused:?}");
+    assert!(!refused.stderr.contains("configured"), "{refused:?}");
+    own.run("get instance -o json").await.exits(0).stdout_has("\"version\": \"2.9.4\"");
+    own.run("wait instance").await.exits(0);
+    // The same words as a plan of it.
+    let planned = own.run("plan instance -f flux.yaml").await;
+    let cause = |run: &Run| run.stderr.lines().find(|line| line.contains("9.x")).map(str::to_owned);
+    assert_eq!(cause(&refused), cause(&planned));
 }
 
 async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(cluster: TestCluster) {

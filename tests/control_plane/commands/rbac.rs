@@ -1,16 +1,19 @@
 //! `rbac`: under exactly the rights that it prints for a command line that command line works, and under less it does not.
 
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use flux_operator::api::Component;
+use flux_operator::cluster::WriteOptions;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::Api;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::cluster_objects::{GIT, INSTANCE, KUSTOMIZATION, Kind};
+use super::stage::{Stage, stage};
 use crate::cluster_tests;
 use crate::reconcile::world::*;
+use crate::support::installation::installation;
 use crate::support::run::Run;
 use crate::support::runner::command;
 use crate::support::{ClusterTest, Kubeconfig, TestCluster, eventually, objects};
@@ -20,7 +23,13 @@ pub fn tests() -> Vec<ClusterTest> {
         every_list_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
         every_view_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
         every_write_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
-        a_run_in_this_process_works_under_exactly_what_rbac_prints_for_it_and_not_under_less,
+        a_reconciliation_in_this_process_works_under_exactly_what_rbac_prints_for_it,
+        a_first_installation_works_under_exactly_what_rbac_prints_for_it,
+        an_uninstallation_works_under_exactly_what_rbac_prints_for_it,
+        a_deletion_works_under_exactly_what_rbac_prints_for_it,
+        a_rollback_works_under_exactly_what_rbac_prints_for_it,
+        the_operator_comes_and_goes_under_exactly_what_rbac_prints_for_it,
+        a_takeover_works_under_exactly_what_rbac_prints_for_it,
         asking_for_rights_writes_nothing,
         what_fails_anyway_has_no_rights_to_print,
     ]
@@ -50,6 +59,9 @@ const LISTS: &[&str] = &[
     "export instance flux",
     "wait instance",
     "wait ks/app",
+    "wait ks app --for=create",
+    "wait revision main@sha1:0123456789012345678901234567890123456789",
+    "trace ks",
 ];
 
 /// Every other read; `$F` is the manifest of the instance, `$D` a file that is not there.
@@ -62,6 +74,7 @@ const VIEWS: &[&str] = &[
     "why",
     "status",
     "check",
+    "check --pre",
     "logs --tail 3",
     "impact ks/app",
     "debug ks app --vars",
@@ -86,89 +99,27 @@ const WRITES: &[&str] = &[
     "delete ks/extra --yes",
 ];
 
-/// What takes the rights of an operator, where Flux is installed.
-const RUNS: &[&str] = &["reconcile instance --in-process"];
-/// What is rehearsed besides.
-const OTHERS: &[&str] = &[
-    "apply instance -f $F --in-process",
-    "delete instance --yes --wait=false",
-    "install --image registry.example.com/flux-operator:v1 --wait=false",
+const RECONCILE: &str = "reconcile instance --in-process";
+const APPLY: &str = "apply instance -f $F --in-process";
+const UNINSTALL: &str = "uninstall instance --in-process --yes";
+const DELETE: &str = "delete instance --yes --wait=false";
+const ROLLBACK: &str = "rollback instance --in-process --yes";
+const INSTALL: &str = "install --image registry.example.com/flux-operator:v1 --wait=false";
+const UNINSTALL_OPERATOR: &str = "uninstall operator --yes";
+const TAKE_OVER: &str = "migrate bootstrap --apply --yes";
+/// What has somebody with all rights do before each of them, so that there is the same to do each time.
+const BEFORE: &[(&str, &[&str])] = &[
+    (APPLY, &[UNINSTALL]),
+    (UNINSTALL, &[APPLY]),
+    // A rollback takes the spec over from whoever applied it.
+    (
+        ROLLBACK,
+        &["apply instance -f $F --in-process --force-conflicts", "apply instance -f $G --in-process --force-conflicts"],
+    ),
+    (INSTALL, &[UNINSTALL_OPERATOR]),
+    (UNINSTALL_OPERATOR, &[INSTALL]),
+    (TAKE_OVER, &[UNINSTALL]),
 ];
-
-/// A cluster with Flux and some of its objects, and whoever answers requests on them.
-struct Stage {
-    world: World,
-    manifest: String,
-    answers: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        self.answers.abort();
-    }
-}
-
-async fn stage(cluster: &TestCluster) -> Arc<Stage> {
-    let world = World::new(cluster).await;
-    let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(["source-controller", "kustomize-controller"]);
-    let manifest = world.plane.folder().join("flux.json");
-    let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
-        "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": wanted});
-    std::fs::write(&manifest, instance.to_string()).unwrap();
-    world.instance(wanted).await;
-    world.ready().await;
-    let client = world.plane.client();
-    let app = |name: &str| {
-        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name},
-            "spec": {"interval": "1h", "path": "./", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "app"}}})
-    };
-    let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app"},
-            "spec": {"interval": "1h", "url": "https://example.com/app.git"}});
-    objects::apply(client, NAMESPACE, &[source, app("app"), app("extra")]).await.unwrap();
-    let answers = tokio::spawn(answer_requests(world.plane.client().clone()));
-    Arc::new(Stage { manifest: manifest.to_str().unwrap().to_owned(), world, answers })
-}
-
-/// Plays the controllers: whatever was asked for is done.
-async fn answer_requests(client: kube::Client) {
-    loop {
-        for kind in [GIT, KUSTOMIZATION, INSTANCE] {
-            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &kind.resource());
-            for object in api.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default() {
-                answer(&api, kind, &object).await;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-async fn answer(api: &Api<DynamicObject>, kind: Kind, object: &DynamicObject) {
-    let generation = object.metadata.generation.unwrap_or(1);
-    let annotations = object.metadata.annotations.clone().unwrap_or_default();
-    let requested = annotations.get("reconcile.fluxcd.io/requestedAt");
-    let name = object.metadata.name.as_deref().unwrap_or_default();
-    if object.metadata.deletion_timestamp.is_some() && kind.kind == KUSTOMIZATION.kind {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let without = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let _ = api.patch(name, &PatchParams::default(), &without).await;
-        return;
-    }
-    let status = &object.data["status"];
-    let is_done = status["observedGeneration"] == generation
-        && requested.is_none_or(|token| status["lastHandledReconcileAt"] == token.as_str());
-    // An instance has its status of the run that installed it.
-    if is_done || (kind.kind == "FluxInstance" && requested.is_none()) {
-        return;
-    }
-    let ready = json!({"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "message": "done",
-        "observedGeneration": generation, "lastTransitionTime": "2026-11-21T00:00:00Z"});
-    let mut status = json!({"conditions": [ready], "observedGeneration": generation});
-    if let Some(token) = requested {
-        status["lastHandledReconcileAt"] = token.as_str().into();
-    }
-    let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(json!({"status": status}))).await;
-}
 
 impl Stage {
     fn words(&self, line: &str) -> Vec<String> {
@@ -176,7 +127,11 @@ impl Stage {
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let bundle = self.world.plane.folder().join(format!("bundle-{number}.tar.gz"));
-        let place = |word: &str| word.replace("$F", &self.manifest).replace("$D", bundle.to_str().unwrap());
+        let other = self.world.plane.folder().join("other.json");
+        let place = |word: &str| {
+            let word = word.replace("$F", &self.manifest).replace("$G", other.to_str().unwrap());
+            word.replace("$D", bundle.to_str().unwrap())
+        };
         line.split(' ').map(place).collect()
     }
 
@@ -196,10 +151,60 @@ impl Stage {
             patient.envs(program.get_envs().filter_map(|(key, value)| Some((key, value?))));
             program = patient;
         }
+        self.before(line).await;
+        finish(program).await
+    }
+
+    /// Makes what there is to do for a line.
+    async fn before(&self, line: &str) {
         if line.starts_with("delete ks/extra") {
             self.extra().await;
         }
-        finish(program).await
+        if line == DELETE {
+            self.operator_at_work(false).await;
+            self.as_admin(APPLY).await;
+            self.operator_at_work(true).await;
+        }
+        let before = BEFORE.iter().find(|(after, _)| *after == line).map_or(&[][..], |(_, before)| before);
+        for line in before {
+            self.as_admin(line).await;
+        }
+        if line == TAKE_OVER {
+            for object in installation(NAMESPACE, "v2.9.", &Component::DEFAULT) {
+                let apply = || async { self.world.cluster.apply(&object, WriteOptions::forced("flux")).await.ok() };
+                eventually("an object of flux", KNOWN, apply).await.unwrap();
+            }
+        }
+    }
+
+    async fn as_admin(&self, line: &str) {
+        let mut program = self.program(&self.world.kubeconfig);
+        program.args(self.words(line));
+        let run = finish(program).await;
+        // What is not there need not go.
+        assert!(run.code == 0 || line.starts_with("uninstall"), "{line}: {run:?}");
+    }
+
+    /// An operator is there by its lease; one that goes lets go of the instance that it has to delete.
+    async fn operator_at_work(&self, is_there: bool) {
+        let client = self.world.plane.client();
+        let leases = Api::<Lease>::namespaced(client.clone(), NAMESPACE);
+        if is_there {
+            let now = jiff::Timestamp::now() + Duration::from_secs(600);
+            let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
+                "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 600,
+                    "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()}});
+            objects::apply(client, NAMESPACE, &[lease]).await.unwrap();
+            return;
+        }
+        let _ = leases.delete("flux-operator", &Default::default()).await;
+        let instance = || self.world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux");
+        if instance().await.is_some_and(|one| one["metadata"].get("deletionTimestamp").is_some()) {
+            let id = instance_id();
+            self.world.patch_as("test", &id, json!({"metadata": {"finalizers": null}})).await;
+            let gone = || async { instance().await.is_none().then_some(()) };
+            eventually("the instance to be gone", KNOWN, gone).await.unwrap();
+        }
     }
 
     /// Something to delete, again and again, that takes a moment to go.
@@ -218,6 +223,7 @@ impl Stage {
 
     /// What `rbac` prints, as an admin asks: the roles, without their bindings.
     async fn roles(&self, line: &str) -> Vec<Value> {
+        self.before(line).await;
         let mut program = self.program(&self.world.kubeconfig);
         program.args(["rbac", "-o", "json"]).args(self.words(line));
         let run = finish(program).await;
@@ -288,7 +294,7 @@ impl Stage {
     async fn check(&self, number: usize, line: &str, changes: bool) {
         let roles = self.roles(line).await;
         let user = |part: &str| format!("rbac-{number}-{part}");
-        let less = reduced(&roles);
+        let less = reduced(&roles, changes);
         let mut poor = vec![];
         for (index, (without, roles)) in less.iter().enumerate() {
             poor.push((without, self.user_with(&user(&index.to_string()), roles).await));
@@ -299,7 +305,7 @@ impl Stage {
         let whole = match line {
             _ if changes => None,
             // It tells which rights one has besides: those of an admin are no measure.
-            "check" => Some(self.run(&self.reader().await, line).await),
+            "check" | "check --pre" if roles_are_reads(&roles) => Some(self.run(&self.reader().await, line).await),
             _ => Some(self.run(&self.world.kubeconfig, line).await),
         };
         for (without, kubeconfig) in poor {
@@ -331,12 +337,16 @@ async fn finish(mut program: Command) -> Run {
     tokio::task::spawn_blocking(move || program.output()).await.expect("joined").expect("the binary runs").into()
 }
 
-/// The roles without one right each, and which one; of many rights some, from the whole range.
-fn reduced(roles: &[Value]) -> Vec<(String, Vec<Value>)> {
+/// The roles without one right each, and which one; of many rights some, from the whole range. What a change may get by without
+/// stays: whether there is something to watch is a matter of moments, and a revision that is not kept for a rollback is no failure.
+fn reduced(roles: &[Value], changes: bool) -> Vec<(String, Vec<Value>)> {
+    let is_luck =
+        |rule: &Value, verb: &Value| changes && (verb == "watch" || rule["resources"][0] == "controllerrevisions");
     let mut all = vec![];
     for (number, role) in roles.iter().enumerate() {
         for (index, rule) in role["rules"].as_array().unwrap().iter().enumerate() {
-            for (place, verb) in rule["verbs"].as_array().unwrap().iter().enumerate() {
+            let verbs = rule["verbs"].as_array().unwrap().iter().enumerate();
+            for (place, verb) in verbs.filter(|(_, verb)| !is_luck(rule, verb)) {
                 let mut less = roles.to_vec();
                 less[number]["rules"][index]["verbs"].as_array_mut().unwrap().remove(place);
                 let rules = less[number]["rules"].as_array_mut().unwrap();
@@ -389,18 +399,53 @@ async fn every_write_works_under_exactly_what_rbac_prints_for_it_and_not_under_l
     }
 }
 
-async fn a_run_in_this_process_works_under_exactly_what_rbac_prints_for_it_and_not_under_less(cluster: TestCluster) {
+async fn a_reconciliation_in_this_process_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    stage(&cluster).await.check(0, RECONCILE, true).await;
+}
+
+async fn a_first_installation_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    stage(&cluster).await.check(0, APPLY, true).await;
+}
+
+async fn an_uninstallation_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    stage(&cluster).await.check(0, UNINSTALL, true).await;
+}
+
+async fn a_deletion_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    stage(&cluster).await.check(0, DELETE, true).await;
+}
+
+async fn a_rollback_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
     let stage = stage(&cluster).await;
-    for (number, line) in RUNS.iter().enumerate() {
-        eprintln!("{line}");
-        stage.check(number, line, true).await;
-    }
+    // The same with more resources: another revision.
+    let text = std::fs::read_to_string(&stage.manifest).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["spec"]["cluster"] = json!({"size": "medium"});
+    std::fs::write(stage.world.plane.folder().join("other.json"), other.to_string()).unwrap();
+    stage.check(0, ROLLBACK, true).await;
+}
+
+async fn the_operator_comes_and_goes_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    let stage = stage(&cluster).await;
+    stage.as_admin(UNINSTALL).await;
+    stage.check(0, INSTALL, true).await;
+    stage.check(1, UNINSTALL_OPERATOR, true).await;
+}
+
+async fn a_takeover_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
+    stage(&cluster).await.check(0, TAKE_OVER, true).await;
+}
+
+fn roles_are_reads(roles: &[Value]) -> bool {
+    let rules = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
+    let verbs = rules.flat_map(|rule| rule["verbs"].as_array().unwrap());
+    verbs.filter_map(Value::as_str).all(|verb| ["get", "list", "watch"].contains(&verb))
 }
 
 async fn asking_for_rights_writes_nothing(cluster: TestCluster) {
     let stage = stage(&cluster).await;
     let mark = stage.world.plane.audit().mark().await.unwrap();
-    for line in WRITES.iter().chain(RUNS).chain(OTHERS) {
+    for line in WRITES.iter().chain(&[RECONCILE, APPLY, UNINSTALL, DELETE, ROLLBACK, INSTALL, UNINSTALL_OPERATOR]) {
         let mut program = stage.program(&stage.world.kubeconfig);
         program.args(["rbac"]).args(stage.words(line));
         finish(program).await;

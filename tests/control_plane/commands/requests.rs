@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::cluster_tests;
 use crate::commands::cluster_objects::*;
+use crate::commands::deleting::run_operator;
 use crate::support::{ClusterTest, TestCluster, allow};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -37,6 +38,7 @@ async fn the_documented_command_forces_a_reconciliation_with_one_patch_and_print
     cluster: TestCluster,
 ) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let mark = cluster.mark().await;
     let outcome = ready("True", "ReconciliationSucceeded", "Reconciliation finished in 478ms", 1);
     // Word for word the user's document.
@@ -75,6 +77,7 @@ async fn a_suspended_instance_is_said_so_at_once(cluster: TestCluster) {
 
 async fn a_failed_reconciliation_ends_with_its_reason_and_exit_7(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let outcome = ready("False", "BuildFailed", "build failed: no match found for semver: 9.x", 1);
     let arguments = ["reconcile", "instance"];
     let (run, _) = tokio::join!(run(&cluster, &arguments), handle_one_request(&cluster, INSTANCE, "flux", outcome));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::commands::cluster_objects::*;
+use crate::commands::deleting::run_operator;
 use crate::support::{ClusterTest, Fault, FaultRule, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -47,12 +48,12 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
     record_event(&cluster, "flux", "Progressing", "Upgrading to revision v2.9.4@sha256:0").await;
     let working = ready("Unknown", "Progressing", "Running health checks", 1);
     set_status(&cluster, INSTANCE, "flux", json!({"conditions": [working]})).await;
+    run_operator(&cluster).await;
     let run = run(&cluster, &["reconcile", "instance", "--timeout", "2"]).await.exits(7);
     let namespace = cluster.namespace();
     run.stderr_has(&format!(
         "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
     ))
-    .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process")
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
     .stderr_has("caused by: still waiting: the request is not handled yet")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
@@ -61,6 +62,17 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
 
 async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    // A request that nobody hears is not waited for.
+    let begun = Instant::now();
+    for verb in ["reconcile", "resume"] {
+        run(&cluster, &[verb, "instance"])
+            .await
+            .exits(1)
+            .stderr_has("the request is stored on fluxinstance/")
+            .stderr_has("nobody will act on it")
+            .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
     run(&cluster, &["wait", "instance", "--timeout=1s"])
         .await
         .exits(7)
@@ -79,7 +91,7 @@ async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(c
         create(&cluster, GIT, "later", json!({})).await;
         set_status(&cluster, GIT, "later", json!({"conditions": [ready("True", "Succeeded", "stored", 1)]})).await;
     });
-    run.exits(0).stderr_has("waiting for it to be created").stdout_has("later: stored");
+    run.exits(0).stderr_has("waiting for it to be created").stdout_has("later: created");
 }
 
 async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
@@ -166,6 +178,7 @@ async fn a_server_that_goes_away_for_a_while_is_asked_again(cluster: TestCluster
 
 async fn progress_is_json_lines_when_asked_for_and_nothing_when_quiet(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let outcome = ready("True", "Succeeded", "done", 1);
     let json_progress = ["reconcile", "instance", "--progress=json", "-q"];
     let (json_run, token) =
@@ -201,6 +214,7 @@ async fn signalled(cluster: &TestCluster, arguments: &[&str], signal: &str) -> R
 
 async fn an_interrupt_says_what_goes_on_and_exits_130(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let namespace = cluster.namespace();
     signalled(&cluster, &["reconcile", "instance"], "-INT")
         .await
@@ -211,6 +225,7 @@ async fn an_interrupt_says_what_goes_on_and_exits_130(cluster: TestCluster) {
 
 async fn a_termination_ends_the_wait_as_well(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     signalled(&cluster, &["resume", "instance"], "-TERM").await.exits(130).stderr_has("the request is stored");
 }
 

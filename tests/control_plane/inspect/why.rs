@@ -4,7 +4,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::inspect::world::{evidence, explained, install, instance, run};
+use crate::inspect::world::{evidence, explained, install, instance, run, unbuildable};
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::ClusterTest;
 use crate::support::{Behaviour, ClaimBehaviour, PodRule, TestCluster, objects};
@@ -184,7 +184,7 @@ async fn an_admission_policy_that_refuses(cluster: TestCluster) {
 
 async fn a_version_range_nothing_fits(cluster: TestCluster) {
     let distribution = json!({"version": "2.99.x", "registry": "ghcr.io/fluxcd"});
-    let run = install(&cluster, &instance(&cluster, json!({"distribution": distribution}))).await;
+    let run = unbuildable(&cluster, json!({"distribution": distribution})).await;
     assert_ne!(run.code, 0, "{run:?}");
     let cause = explained(&cluster, "BadVersionRange").await;
     assert!(evidence(&cause).contains("2.99.x"), "{cause:#}");
@@ -194,7 +194,7 @@ async fn a_version_range_nothing_fits(cluster: TestCluster) {
 async fn a_patch_that_cannot_be_applied(cluster: TestCluster) {
     let patch = "- op: remove\n  path: /spec/template/spec/containers/0/nope\n";
     let patches = json!([{"patch": patch, "target": {"kind": "Deployment", "name": "source-controller"}}]);
-    let run = install(&cluster, &instance(&cluster, json!({"kustomize": {"patches": patches}}))).await;
+    let run = unbuildable(&cluster, json!({"kustomize": {"patches": patches}})).await;
     assert_ne!(run.code, 0, "{run:?}");
     explained(&cluster, "PatchFailed").await;
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 pub use crate::support::run::Run;
@@ -39,6 +39,15 @@ pub async fn install(cluster: &TestCluster, instance: &Value) -> Run {
     std::fs::write(&file, instance.to_string()).expect("written");
     let file = file.to_str().expect("UTF-8").to_owned();
     run(cluster, &["apply", "instance", "-f", &file, "--in-process", "--timeout", "60s"]).await
+}
+
+/// Installs an instance, and then gives it a spec that nothing can be built from: such a manifest would be refused.
+pub async fn unbuildable(cluster: &TestCluster, spec: Value) -> Run {
+    install(cluster, &instance(cluster, json!({}))).await.exits(0);
+    let api = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", cluster.namespace()).await;
+    let patch = Patch::Merge(json!({"spec": spec}));
+    api.expect("served").patch("flux", &PatchParams::default(), &patch).await.expect("patched");
+    run(cluster, &["reconcile", "instance", "--in-process", "--timeout", "60s"]).await
 }
 
 /// Kinds a support engineer would ask for, as `kubectl get -o json` and `kubectl cluster-info dump` write them.

@@ -121,7 +121,7 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
         .stderr_has("hint: pass one file with one FluxInstance; it holds flux.yaml");
     let typo = folder.path().join("fluks.yaml");
     run(&["build", "instance", "-f", typo.to_str().unwrap()])
-        .exits(1)
+        .exits(2)
         .stderr_has(&format!("error: cannot read {}", typo.display()))
         .stderr_has(&format!("hint: did you mean {}?", file.display()));
     run(&["build", "instance", "-f", "https://example.com/flux.yaml"])

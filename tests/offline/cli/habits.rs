@@ -1,8 +1,13 @@
 //! What holds for every command: walked from the help itself, so that a new command is covered by being there.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::cli::support::{command, run};
+
+#[path = "../../support/habits.rs"]
+#[allow(dead_code, reason = "every test binary uses other parts of it")]
+mod table;
 
 /// Every visible command as its words, leaves and groups, with its long help.
 fn commands() -> Vec<(Vec<String>, String)> {
@@ -124,4 +129,24 @@ fn a_closed_pipe_ends_quietly() {
     let script = format!("set -o pipefail; {binary} completion bash | head -1; echo rc ${{PIPESTATUS[0]}}");
     let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn every_habit_has_its_rows() {
+    let rows = [table::on_files(), table::on_a_cluster()].concat();
+    let habits: BTreeSet<u8> = rows.iter().map(|row| row.habit).collect();
+    let missing: Vec<u8> = (1..=table::HABITS).filter(|habit| !habits.contains(habit)).collect();
+    assert!(missing.is_empty(), "no row holds {missing:?}");
+}
+
+#[test]
+fn every_habit_holds_that_needs_no_cluster() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = table::Place {
+        binary: env!("CARGO_BIN_EXE_flux-operator").to_owned(),
+        folder: folder.path().to_owned(),
+        kubeconfig: folder.path().join("no-kubeconfig").display().to_string(),
+        variables: vec![],
+    };
+    table::all_hold(&place, &table::on_files());
 }

@@ -275,7 +275,12 @@ fn a_trace_goes_from_any_object_to_its_source() {
     assert_eq!(read(&["trace", "deploy", "web", "-n", "apps"]).exits(0).stdout, text);
     read(&["trace", "deployment/nope", "-n", "apps"]).exits(3);
     read(&["trace", "namespace/flux-system"]).exits(1).stderr_has("not managed by Flux");
-    read(&["trace", "deployment"]).exits(2).stderr_has("KIND/NAME");
+    // A kind alone stands for all of its objects.
+    read(&["trace", "deployment", "-n", "apps"]).exits(0).stdout_has("Object:          Deployment/apps/web");
+    let all = read(&["trace", "ks", "-n", "apps"]).exits(0).stdout;
+    assert_eq!(all.matches("Object: ").count(), 2, "{all}");
+    read(&["trace", "ks", "-n", "nowhere"]).exits(0).stderr_has("no Kustomization found in namespace nowhere");
+    read(&["trace", "deployment/"]).exits(2).stderr_has("KIND/NAME");
 }
 
 #[test]
@@ -303,7 +308,9 @@ fn stats_count_by_kind_and_state() {
 fn versions_say_what_the_range_allows_and_blocks() {
     let text = read(&["version"]).exits(0).stdout;
     assert!(text.starts_with(&format!("client: {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
-    for line in ["distribution: v2.8.8", "range: 2.8.x", "newest allowed: v2.8.", "newest blocked: v2.9."] {
+    for line in
+        ["distribution: v2.8.8", "range: 2.8.x", "newest allowed: v2.8.", "newest, kept away by the range: v2.9."]
+    {
         assert!(text.contains(line), "{text}");
     }
     assert_eq!(run(&["version", "--client"]).exits(0).stdout.lines().count(), 1);

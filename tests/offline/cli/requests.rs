@@ -27,7 +27,8 @@ fn kinds_that_never_answer_are_refused() {
 fn flags_of_runs_in_this_process_need_one() {
     run(&["apply", "instance", "-f", "a.yaml", "--strict"]).exits(2).stderr_has("add --in-process");
     run(&["reconcile", "instance", "--distribution", "x"]).exits(2).stderr_has("add --in-process");
-    run(&["reconcile", "instance", "--force-in-process"]).exits(2).stderr_has("--in-process");
+    // This one says so itself: it only lacks a cluster.
+    run(&["reconcile", "instance", "--force-in-process", "--strict"]).exits(1).stderr_has("no kubeconfig");
     run(&["uninstall", "instance", "--keep-crds"]).exits(2).stderr_has("--in-process");
 }
 

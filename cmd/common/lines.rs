@@ -1,11 +1,13 @@
-//! How a cause is written on a terminal.
+//! Lines of a screen that is read once: nothing wider than the terminal, colour where it is wanted.
 
 use anstyle::{AnsiColor, Style};
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::why::Cause;
 use jiff::Timestamp;
+use unicode_width::UnicodeWidthStr;
 
 use crate::render::table::{clean, cut, terminal_width};
+use crate::render::wrap::wrapped;
 use crate::shell::Shell;
 
 /// Lines for a terminal, coloured where that is wanted.
@@ -34,6 +36,31 @@ impl Lines {
     /// A line that is never cut: of commands, and of what has to be read to its end.
     pub fn whole(&mut self, content: &str, style: Option<AnsiColor>) {
         self.styled(clean(content).trim_end(), style);
+    }
+
+    /// A text behind its head, wrapped at the terminal's width below its own beginning.
+    pub fn hanging(&mut self, head: &str, text: &str, style: Option<AnsiColor>) {
+        let text = clean(text);
+        let rows = match self.width {
+            Some(width) if (head.width() + text.width()) > width => {
+                wrapped(&text, width.saturating_sub(head.width()), usize::MAX)
+            }
+            _ => vec![text],
+        };
+        for (index, row) in rows.iter().enumerate() {
+            let head = if index == 0 { head.to_owned() } else { " ".repeat(head.width()) };
+            self.styled(format!("{head}{row}").trim_end(), style);
+        }
+    }
+
+    /// The same with a head that is coloured alone.
+    pub fn marked(&mut self, head: &str, text: &str, style: Option<AnsiColor>) {
+        let begin = self.text.len();
+        self.hanging(head, text, None);
+        if let Some(style) = style.filter(|_| self.color) {
+            let colored = format!("{}{head}{:#}\u{1b}[0m", style.on_default(), Style::new());
+            self.text.replace_range(begin..begin + head.len(), &colored);
+        }
     }
 
     fn styled(&mut self, text: &str, style: Option<AnsiColor>) {
