@@ -30,4 +30,4 @@ pub use follow::{
 pub use impact::impact_text;
 pub use inventory::inventory_counts;
 pub use request::{CONCURRENT, RequestKind, Target, send};
-pub use session::{Session, instance_kind};
+pub use session::{HINT_LIMIT, Session, instance_kind};

@@ -1,15 +1,21 @@
 //! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
 
+use std::collections::BTreeMap;
+
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::OperatorCoverage;
+use flux_operator::reconcile::{UninstallOptions, uninstall_plan};
 use flux_operator::request::Absent;
 use flux_operator::request::SuspendNote;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::manifest_file::read_instance_for;
-use crate::common::{Followed, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
+use crate::common::run_in_process::instance_of;
+
+use crate::common::{Followed, HINT_LIMIT, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -75,7 +81,10 @@ async fn delete(
     keeps_flux: bool,
 ) -> Result<Exit, CliError> {
     let place = session.place(&target.reference());
-    let effect = effect(object, keeps_flux);
+    let effect = match keeps_flux {
+        true => effect(object, true),
+        false => format!("{}{}", effect(object, false), lost(&custom_resources(session, object).await)),
+    };
     match args.dry_run.dry_run {
         Some(DryRun::Client) => {
             session.shell.status(&format!("(dry run) would delete {place}: {effect}"));
@@ -135,7 +144,9 @@ fn refuse_without_operator(
 
 /// What deleting the object does, as one sentence.
 fn effect(object: &Value, keeps_flux: bool) -> String {
-    let counts = inventory_counts(object);
+    let mut counts = inventory_counts(object);
+    // A namespace may hold what is not Flux's: it stays.
+    counts.retain(|(kind, _)| kind != "Namespace");
     if keeps_flux {
         return "Flux and what it has deployed stay in the cluster, and nobody takes care of Flux any more".to_owned();
     }
@@ -147,6 +158,20 @@ fn effect(object: &Value, keeps_flux: bool) -> String {
         "The operator uninstalls Flux ({}) with all Flux resources; what Flux has deployed keeps running",
         list.join(", ")
     )
+}
+
+/// The custom resources that go with their definitions, by kind; none where nobody may look.
+async fn custom_resources(session: &Session<'_>, object: &Value) -> BTreeMap<String, usize> {
+    let Ok(instance) = instance_of(object.clone()) else { return BTreeMap::new() };
+    let options = UninstallOptions::default();
+    let plan = uninstall_plan(&session.cluster, &instance, &options);
+    let plan = timeout(HINT_LIMIT.min(session.deadline.left()), plan).await;
+    plan.ok().and_then(Result::ok).map(|plan| plan.custom_resources).unwrap_or_default()
+}
+
+fn lost(custom_resources: &BTreeMap<String, usize>) -> String {
+    let list: Vec<String> = custom_resources.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    if list.is_empty() { String::new() } else { format!("; with their definitions go {}", list.join(", ")) }
 }
 
 #[cfg(test)]
@@ -161,10 +186,13 @@ mod tests {
             "status": {"inventory": {"entries": [
                 {"id": "flux-system_source-controller_apps_Deployment", "v": "v1"},
                 {"id": "flux-system_helm-controller_apps_Deployment", "v": "v1"},
+                {"id": "_flux-system__Namespace", "v": "v1"},
                 {"id": "_crd-controller-flux-system_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
             ]}},
         });
         assert!(effect(&object, false).contains("(2 Deployment, 1 ClusterRole)"), "{}", effect(&object, false));
         assert!(effect(&object, true).contains("stay"));
+        let lost = lost(&BTreeMap::from([("GitRepository".to_owned(), 204), ("Kustomization".to_owned(), 1)]));
+        assert_eq!(lost, "; with their definitions go 204 GitRepository, 1 Kustomization");
     }
 }

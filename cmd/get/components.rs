@@ -12,6 +12,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::inspect::components;
 use flux_operator::inspect::listing::listing;
 use flux_operator::k8s::fields;
+use flux_operator::k8s::kstatus::Status;
 use serde_json::Value;
 
 use crate::common::list::{ListRequest, place, selector, show_list};
@@ -64,7 +65,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let OutputArgs { output, filter, .. } = &args.output;
         let shows_args = matches!(output, Format::Wide) || args.output.wants_all() || !filter.is_empty();
         let usual = Usual::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
-        show_list(shell, &source, options, async || {
+        let ailing = RefCell::new(vec![]);
+        let exit = show_list(shell, &source, options, async || {
             let viewed = source
                 .view(shell, |snapshot| {
                     let instances = snapshot.list(&instance_type(), namespace.as_deref());
@@ -91,9 +93,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             rows.retain(|row| {
                 selector.as_ref().is_none_or(|s| s.matches_by(|key| row.labels.get(key).map(String::as_str)))
             });
+            let unwell = rows.iter().filter(|row| row.status != Status::Current);
+            ailing.replace(unwell.map(|row| format!("{}: {}", row.name, row.status_message)).collect());
             Ok(listing(&rows))
         })
-        .await
+        .await?;
+        // The table has no room for a reason.
+        if matches!(args.output.output, Format::Table) {
+            ailing.into_inner().iter().for_each(|reason: &String| shell.status(reason));
+        }
+        Ok(exit)
     })
 }
 

@@ -24,6 +24,7 @@ use crate::format::version_range::parse_version_lenient;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
 use crate::k8s::kstatus;
+use crate::k8s::pod_trouble::trouble;
 
 /// How one check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -544,7 +545,11 @@ fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
         } else {
             group.fail(
                 name,
-                format!("{}: {}", health.status, health.message),
+                format!(
+                    "{}: {}",
+                    health.status,
+                    trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message)
+                ),
                 NextStep::Explain(instance_ref(namespace)),
             );
         }

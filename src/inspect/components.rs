@@ -14,6 +14,7 @@ use crate::format::image::{ImageParts, split_image};
 use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
+use crate::k8s::pod_trouble::trouble;
 
 /// Label selector of everything Flux itself installs.
 pub const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";
@@ -209,7 +210,11 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
         desired_pods: fields::number(deployment, "/spec/replicas").unwrap_or(1),
         status: health.status,
-        status_message: health.message,
+        // A rollout that does not get on says why by its pods only.
+        status_message: match health.is_current() {
+            true => health.message,
+            false => trouble(deployment, pods(snapshot, deployment)).unwrap_or(health.message),
+        },
         restarts,
         requests: amounts(container, "/resources/requests"),
         limits: amounts(container, "/resources/limits"),

@@ -311,6 +311,10 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     let run = own.run("apply instance -f flux.yaml --in-process --timeout 8s").await.exits(7);
     assert!(begun.elapsed() < Duration::from_secs(12), "took {:?}", begun.elapsed());
     run.stderr_has("HealthCheckFailed").stderr_has("ImagePull").stderr_has("flux-operator why instance flux");
+    // Every view of the controllers says so.
+    own.run("get components").await.exits(0).stderr_has("ImagePull");
+    own.run("check").await.exits(1).stdout_has("ImagePull");
+    own.run("status").await.exits(7).stdout_has("ImagePull");
 }
 
 async fn an_interrupted_run_says_what_was_done_and_the_next_one_completes_it(cluster: TestCluster) {

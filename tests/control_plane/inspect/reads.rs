@@ -18,6 +18,8 @@ pub fn tests() -> Vec<ClusterTest> {
         a_list_is_one_request_in_order_and_goes_on_where_it_was_cut,
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
+        what_is_deleted_is_told_by_a_watched_list,
+        a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing,
         a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
         denied_kinds_are_named_and_end_with_5_when_nothing_is_left,
         a_server_that_stays_silent_is_given_up_in_time,
@@ -159,6 +161,65 @@ async fn a_watched_list_appends_what_changes(cluster: TestCluster) {
     child.wait().expect("ended");
     let whole = receiver.lock().expect("one reader").1.clone();
     assert_eq!(whole.matches("/first\n").count(), 1, "an unchanged row is not repeated: {whole}");
+}
+
+async fn what_is_deleted_is_told_by_a_watched_list(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("stays", "a"), git("goes", "a")]).await;
+    let mut watch = cluster.command();
+    watch.args(["get", "gitrepo", "-w"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = watch.spawn().expect("starts");
+    let (sender, receiver) = std::sync::mpsc::channel::<String>();
+    let read = |mut stream: Box<dyn Read + Send>| {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0u8; 4096];
+            while let Ok(count) = stream.read(&mut bytes) {
+                if count == 0 || sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
+                    break;
+                }
+            }
+        });
+    };
+    read(Box::new(child.stdout.take().expect("piped")));
+    read(Box::new(child.stderr.take().expect("piped")));
+    let told = std::sync::Mutex::new((receiver, String::new()));
+    let shows = |text: &'static str| {
+        let told = &told;
+        async move {
+            let mut told = told.lock().expect("one reader");
+            while let Ok(text) = told.0.try_recv() {
+                told.1.push_str(&text);
+            }
+            told.1.contains(text).then_some(())
+        }
+    };
+    eventually("the first list", SOON, || shows("stays")).await.expect("shown");
+    let api =
+        objects::api(&cluster.client(), "source.toolkit.fluxcd.io/v1", "GitRepository", cluster.namespace()).await;
+    api.expect("served").delete("goes", &Default::default()).await.expect("deleted");
+    eventually("the end to be told", SOON, || shows("goes in namespace")).await.expect("said");
+    eventually("its last row", SOON, || shows("Deleted")).await.expect("shown");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let whole = told.lock().expect("one reader").1.clone();
+    assert_eq!(whole.matches("stays").count(), 1, "an unchanged row is not repeated: {whole}");
+    let row = whole.lines().find(|line| line.contains("Deleted")).expect("a row");
+    assert!(row.starts_with("goes"), "{row}");
+}
+
+async fn a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("seen", "a")]).await;
+    let namespace = cluster.namespace().to_owned();
+    let rules = [allow(&["list"], "source.toolkit.fluxcd.io", &["gitrepositories"])];
+    let user = cluster.user(&format!("lister-{namespace}"), Some(&namespace), &rules).await.expect("a user");
+    let user = user.with_namespace(&namespace).expect("a namespace");
+    let mut watch = command(user.path(), cluster.folder());
+    watch.args(["get", "gitrepo", "-w", "--timeout", "30s"]).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || watch.output()).await.expect("joined").expect("runs");
+    // What may be listed is shown, and then nothing would ever change.
+    Run::from(output).exits(5).stdout_has("seen").stderr_has("may not watch gitrepositories");
 }
 
 async fn a_terminal_is_redrawn_and_an_interrupt_ends_with_130(cluster: TestCluster) {
