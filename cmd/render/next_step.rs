@@ -1,5 +1,7 @@
 //! The words for what the library calls a next step: the only place that knows which command line does it.
 
+use std::borrow::Cow;
+
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::GROUP;
 use flux_operator::inspect::next_step::{NextStep, SecretKind};
@@ -23,15 +25,20 @@ pub fn command(step: &NextStep) -> String {
         }
         NextStep::Wait(object) => format!("flux-operator wait {}", noun(object)),
         NextStep::Explain(object) if is_instance(object) => format!("flux-operator why {}", noun(object)),
-        NextStep::Explain(object) => format!("flux-operator why {}/{}{}", object.kind, object.name, namespace(object)),
+        NextStep::Explain(object) => format!("flux-operator why {}{}", named(object), namespace(object)),
         NextStep::ListEvents(object) => {
-            format!("flux-operator events {}/{}{}", object.kind, object.name, namespace(object))
+            format!("flux-operator events {}{}", named(object), namespace(object))
         }
         NextStep::ShowLogs(object) => {
-            format!("flux-operator logs {}/{}{}", object.kind, object.name, namespace(object))
+            format!("flux-operator logs {}{}", named(object), namespace(object))
         }
         NextStep::ShowTree(object) => {
-            format!("flux-operator tree {} {}{}", object.kind.to_lowercase(), object.name, namespace(object))
+            format!(
+                "flux-operator tree {} {}{}",
+                word(&object.kind.to_lowercase()),
+                word(&object.name),
+                namespace(object)
+            )
         }
         NextStep::Uninstall(object) => format!("flux-operator uninstall {} --in-process", noun(object)),
         NextStep::ExportInstance(object) => format!("flux-operator export {} > instance.yaml", noun(object)),
@@ -52,12 +59,12 @@ pub fn command(step: &NextStep) -> String {
         NextStep::ShowLabels(object) => kubectl("get", object, "--show-labels"),
         NextStep::ShowLog { pod, container: None } => kubectl("logs", pod, "--tail=20"),
         NextStep::ShowLog { pod, container: Some(name) } => {
-            kubectl("logs", pod, &format!("-c {name} --previous --tail=20"))
+            kubectl("logs", pod, &format!("-c {} --previous --tail=20", word(name)))
         }
         NextStep::Restart(object) => kubectl("rollout restart", object, ""),
         NextStep::ResumeRollout(object) => kubectl("rollout resume", object, ""),
         NextStep::Scale { object, replicas } => kubectl("scale", object, &format!("--replicas={replicas}")),
-        NextStep::CreateNamespace(name) => format!("kubectl create namespace {name}"),
+        NextStep::CreateNamespace(name) => format!("kubectl create namespace {}", word(name)),
         NextStep::ListNodes => "kubectl get nodes -o wide".into(),
         NextStep::ListStorageClasses => "kubectl get storageclass".into(),
         NextStep::ListWebhooks => "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations".into(),
@@ -84,39 +91,53 @@ fn is_instance(object: &ObjectId) -> bool {
 /// An object as the verbs of this program name it.
 fn noun(object: &ObjectId) -> String {
     if is_instance(object) {
-        format!("instance {}{}", object.name, namespace(object))
+        format!("instance {}{}", word(&object.name), namespace(object))
     } else {
-        format!("resource {}/{}{}", object.kind, object.name, namespace(object))
+        format!("resource {}{}", named(object), namespace(object))
     }
 }
 
+fn named(object: &ObjectId) -> String {
+    word(&format!("{}/{}", object.kind, object.name)).into_owned()
+}
+
 fn namespace(object: &ObjectId) -> String {
-    object.namespace().map(|namespace| format!(" -n {namespace}")).unwrap_or_default()
+    object.namespace().map(|namespace| format!(" -n {}", word(namespace))).unwrap_or_default()
+}
+
+/// A text as one word of a POSIX shell: an API server takes no name that needs quotes, but a dump may hold any, and what is shown
+/// is there to be copied.
+fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '/' | ':' | '@' | '=' | ',');
+    match text.chars().all(is_plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("'{}'", text.replace('\'', "'\\''"))),
+    }
 }
 
 fn kubectl(verb: &str, object: &ObjectId, rest: &str) -> String {
-    let namespace = object.namespace().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
+    let namespace = object.namespace().map(|namespace| format!("-n {} ", word(namespace))).unwrap_or_default();
     // A resource that no name was found for is shown with all of its kind.
     let name = if object.name.is_empty() { String::new() } else { format!("/{}", object.name) };
     let kind = match object.kind.as_str() {
         "CustomResourceDefinition" => "crd".to_owned(),
         kind => kind.to_lowercase(),
     };
-    format!("kubectl {namespace}{verb} {kind}{name} {rest}").trim_end().to_owned()
+    format!("kubectl {namespace}{verb} {} {rest}", word(&format!("{kind}{name}"))).trim_end().to_owned()
 }
 
 fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
     let (kind, rest) = match secret {
         SecretKind::Registry { host } => {
             let host = host.as_deref().unwrap_or("HOST");
-            ("registry", format!("--server {host} --username USER"))
+            ("registry", format!("--server {} --username USER", word(host)))
         }
         SecretKind::Ssh => ("ssh", "--private-key-file ./identity --knownhosts-file ./known_hosts".to_owned()),
         SecretKind::BasicAuth => ("basic-auth", "--username USER".to_owned()),
         SecretKind::Bucket => ("bucket", "--accesskey KEY".to_owned()),
         SecretKind::Sops => ("sops", "--age-key-file ./age.agekey".to_owned()),
     };
-    format!("flux-operator create secret {kind} {name} -n {namespace} {rest}")
+    format!("flux-operator create secret {kind} {} -n {} {rest}", word(name), word(namespace))
 }
 
 #[cfg(test)]
@@ -125,6 +146,28 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+
+    #[test]
+    fn names_that_a_shell_would_run_are_quoted() {
+        let object = ObjectId::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("a;b"), "x$(touch /tmp/y)'z");
+        for step in [
+            NextStep::ListEvents(object.clone()),
+            NextStep::Describe(object.clone()),
+            NextStep::ShowTree(object.clone()),
+            NextStep::Reconcile { object: object.clone(), in_process: false, force: false },
+            NextStep::CreateSecret {
+                namespace: "a;b".into(),
+                name: "x$(touch /tmp/y)'z".into(),
+                secret: SecretKind::Ssh,
+            },
+        ] {
+            let line = command(&step);
+            assert!(line.contains(r"x$(touch /tmp/y)'\''z'") && line.contains("'a;b'"), "{line}");
+            // Outside of the quotes nothing is left that a shell would run.
+            let outside: String = line.replace(r"'\''", "").split('\'').step_by(2).collect();
+            assert!(!outside.contains(['$', ';', '(']), "{line}");
+        }
+    }
 
     /// Every step there is, for each sort of object it is made for.
     fn samples() -> Vec<NextStep> {

@@ -113,7 +113,7 @@ i.good{background:var(--good)}i.bad{background:var(--bad)}i.busy{background:var(
 .events{display:flex;align-items:flex-end;height:5rem;gap:1px;border-bottom:1px solid var(--line)}\
 .events span{flex:1;display:flex;flex-direction:column-reverse;height:100%}\
 @media(max-width:40rem){.row{grid-template-columns:1fr;gap:.1rem}body{padding:.6rem}}\
-@media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}h2{break-after:avoid}tr{break-inside:avoid}}";
+@media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}tr{break-inside:avoid}}";
 
 /// The whole page.
 pub fn html(page: &Page<String>) -> String {
@@ -198,15 +198,16 @@ fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Re
     if found.well {
         return writeln!(
             out,
-            "<p class=\"good\">None of {} Flux objects fails, {} on their way.</p>",
-            found.total, found.in_progress
+            "<p class=\"good\">None of {} Flux objects and {} workloads that they applied fails, {} on their way.</p>",
+            found.total, found.workloads, found.in_progress
         );
     }
     writeln!(
         out,
-        "<p>{} of {} Flux objects fail, {} cause(s), {} on their way.</p>",
+        "<p>{} of {} Flux objects and {} workloads that they applied fail, {} cause(s), {} on their way.</p>",
         found.failing,
         found.total,
+        found.workloads,
         found.causes.len(),
         found.in_progress
     )?;

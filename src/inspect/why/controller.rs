@@ -114,7 +114,8 @@ impl<'a> Walk<'a> {
                 .next(NextStep::Scale { object: id.clone(), replicas: 1 });
             Some(cause)
         } else if health.is_current() || ready > 0 {
-            self.step(deployment, Some(true), health.message);
+            let says = if health.is_current() { health.message } else { format!("{ready} pods are ready") };
+            self.step(deployment, Some(true), says);
             None
         } else {
             let cause = self.deployment(deployment);

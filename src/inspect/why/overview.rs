@@ -113,7 +113,8 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         let cause = match workload.live {
             Some(live) if kstatus::compute(live).is_current() => None,
             Some(live) => walk.object(live),
-            None => walk.vanished(&workload.id, workload.owner),
+            // Who applied it may have told of it already.
+            None => walk.vanished(&workload.id, workload.owner).map(|cause| found.known(cause)),
         };
         if let Some(cause) = cause {
             found.add(workload.id.clone(), applied_by(cause, workload.owner));
@@ -135,6 +136,12 @@ struct Found {
 }
 
 impl Found {
+    /// The same cause at the place where it was told of its object alone.
+    fn known(&self, cause: Cause) -> Cause {
+        let alone = Cause { place: None, ..cause.clone() };
+        if self.places.contains_key(&alone.key()) { alone } else { cause }
+    }
+
     fn add(&mut self, object: ObjectId, cause: Cause) {
         if cause.reason == Reason::InProgress {
             self.in_progress += 1;

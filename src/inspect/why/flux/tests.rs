@@ -257,6 +257,14 @@ fn workloads_that_vanished_are_one_cause_an_owner_unless_nobody_has_to_have_them
 }
 
 #[test]
+fn what_an_owner_told_to_be_missing_is_not_a_second_cause() {
+    let red = applying(unhealthy(), &["apps_web_apps_Deployment"]);
+    let all = everything([red, deployment("other", json!({}))]);
+    let [only] = &all.causes[..] else { panic!("{all:#?}") };
+    assert_eq!((only.cause.reason, only.affected.len()), (Reason::ObjectMissing, 2), "{all:#?}");
+}
+
+#[test]
 fn what_helm_made_of_a_release_without_inventory_is_found_by_its_labels() {
     let released =
         with(hr("", "Helm install succeeded"), "/status/history", json!([{"status": "deployed", "version": 1}]));
