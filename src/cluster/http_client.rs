@@ -2,18 +2,29 @@
 //! credentials.
 //!
 //! kube's own `ClientBuilder` makes its connector itself and leaves Nagle's algorithm on: a request of two packets (one with a
-//! token in it) then waits 40 ms for a delayed acknowledgement of the first.
+//! token in it) then waits 40 ms for a delayed acknowledgement of the first. It also knows HTTP/1.1 only, where each request of
+//! several at once needs a connection and a handshake of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Request, Response, Uri};
+use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, Client, ConfigExt};
 use kube::config::Config;
+use rustls_pki_types::ServerName;
+use tokio::sync::OnceCell;
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::decompression::DecompressionLayer;
 
@@ -65,8 +76,7 @@ where
     C::Future: Send + 'static,
     C::Error: std::error::Error + Send + Sync + 'static,
 {
-    let connector = config.rustls_https_connector_with_connector(connector)?;
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
+    let http = OneConnection { connector: https(config, connector)?, client: Arc::default() };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(DecompressionLayer::new().gzip(!config.disable_compression))
@@ -75,6 +85,133 @@ where
         .map_err(BoxError::from)
         .service(http);
     Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// TLS as kube configures it, and HTTP/2 where the server has it.
+fn https<C>(config: &Config, connector: C) -> kube::Result<HttpsConnector<C>> {
+    let builder = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    let builder = match &config.tls_server_name {
+        None => builder,
+        Some(name) => {
+            let name = ServerName::try_from(name.clone()).map_err(|e| kube::Error::Service(Box::new(e)))?;
+            builder.with_server_name_resolver(FixedServerNameResolver::new(name))
+        }
+    };
+    Ok(builder.enable_all_versions().wrap_connector(connector))
+}
+
+/// How long a connection with open requests may be silent before it is asked whether it still lives, and how long that may take:
+/// as client-go does it.
+const PING_AFTER: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A client that makes its first connection before it decides on the protocol: with HTTP/2 all requests share that one, and those
+/// that begin at once wait for one handshake instead of making one each.
+struct OneConnection<C: Service<Uri>> {
+    connector: HttpsConnector<C>,
+    client: Arc<OnceCell<legacy::Client<Reusing<C>, Body>>>,
+}
+
+impl<C: Service<Uri> + Clone> Clone for OneConnection<C> {
+    fn clone(&self) -> Self {
+        OneConnection { connector: self.connector.clone(), client: self.client.clone() }
+    }
+}
+
+impl<C> OneConnection<C>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: std::error::Error + Send + Sync + 'static,
+{
+    /// The client over a connection that was tried, and whether that is usable.
+    async fn connect(&self, server: Uri) -> (legacy::Client<Reusing<C>, Body>, bool) {
+        let first = self.connector.clone().call(server).await;
+        let speaks_http2 = first.as_ref().is_ok_and(|stream| stream.connected().is_negotiated_h2());
+        let is_usable = first.is_ok();
+        let connector = Reusing { connector: self.connector.clone(), first: Arc::new(Mutex::new(Some(first))) };
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_only(speaks_http2)
+            .http2_keep_alive_interval(PING_AFTER)
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .build(connector);
+        (client, is_usable)
+    }
+
+    async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, legacy::Error> {
+        let server = request.uri().clone();
+        let client = self.client.get_or_try_init(|| async {
+            match self.connect(server).await {
+                (client, true) => Ok(client),
+                (client, false) => Err(client),
+            }
+        });
+        // A server that is not there may speak anything later: what failed is reported by a client of its own.
+        let client = client.await.cloned().unwrap_or_else(|failed| failed);
+        client.request(request).await
+    }
+}
+
+impl<C> Service<Request<Body>> for OneConnection<C>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: std::error::Error + Send + Sync + 'static,
+{
+    type Response = Response<Incoming>;
+    type Error = legacy::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { this.send(request).await })
+    }
+}
+
+type Connected<C> = Result<MaybeHttpsStream<<C as Service<Uri>>::Response>, BoxError>;
+
+/// Hands out the connection that was made to learn the protocol, and then new ones.
+struct Reusing<C: Service<Uri>> {
+    connector: HttpsConnector<C>,
+    first: Arc<Mutex<Option<Connected<C>>>>,
+}
+
+impl<C: Service<Uri> + Clone> Clone for Reusing<C> {
+    fn clone(&self) -> Self {
+        Reusing { connector: self.connector.clone(), first: self.first.clone() }
+    }
+}
+
+impl<C> Service<Uri> for Reusing<C>
+where
+    C: Service<Uri> + Clone + Send + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: std::error::Error + Send + Sync + 'static,
+{
+    type Response = MaybeHttpsStream<C::Response>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Connected<C>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.connector.poll_ready(context)
+    }
+
+    fn call(&mut self, server: Uri) -> Self::Future {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match first {
+            Some(first) => Box::pin(std::future::ready(first)),
+            None => Box::pin(self.connector.call(server)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_credential_plugin_with_a_token_runs_once_and_again_when_refused,
         a_failing_credential_plugin_is_told_without_its_output,
         a_proxy_of_the_kubeconfig_is_used,
+        requests_of_a_command_share_one_connection,
         a_certificate_for_another_name_is_explained_and_can_be_named,
         an_unknown_authority_is_explained_and_can_be_given,
         flags_alone_reach_a_cluster,
@@ -382,6 +383,20 @@ async fn a_proxy_of_the_kubeconfig_is_used(cluster: TestCluster) {
     remote.env("HTTPS_PROXY", proxy.url()).arg("--server=https://192.0.2.1:6443");
     run(remote, &with(&["--request-timeout=2s"])).await;
     assert!(proxy.tunnels().contains(&"192.0.2.1:6443".to_owned()), "{:?}", proxy.tunnels());
+}
+
+/// Handshakes are what a short command costs most.
+async fn requests_of_a_command_share_one_connection(cluster: TestCluster) {
+    let proxy = ConnectProxy::start().await.unwrap();
+    let folder = Folder::new();
+    let mut value = cluster.kubeconfig().value();
+    value["clusters"][0]["cluster"]["proxy-url"] = json!(proxy.url());
+    let config = folder.write("proxied", &value);
+    let mark = cluster.mark().await;
+    run(at(&cluster, &config), &["check"]).await.stdout_has("kubernetes");
+    let requests = cluster.requests_since(mark).await.0.len();
+    assert!(requests >= 5, "{requests}");
+    assert_eq!(proxy.tunnels().len(), 1, "{requests} requests");
 }
 
 async fn a_certificate_for_another_name_is_explained_and_can_be_named(cluster: TestCluster) {
