@@ -157,7 +157,13 @@ async fn failures_of_real_controllers_are_explained(cluster: TestCluster) {
         }
     }
     let all = run(&cluster, &format!("why -n {namespace} -o json")).await.exits(7).json();
-    assert_eq!(all["failing"], 8, "both of the circle fail, for one cause: {all:#}");
+    let taken_down = |reason: &str| -> Vec<&str> {
+        let causes = all["causes"].as_array().into_iter().flatten();
+        let affected = causes.filter(|cause| cause["reason"] == reason).flat_map(|cause| cause["affected"].as_array());
+        affected.flatten().filter_map(|object| object["name"].as_str()).collect()
+    };
+    assert_eq!(taken_down("DependencyCycle"), ["first", "second"], "{all:#}");
+    assert!(taken_down("CrashLoop").contains(&"stuck"), "what was applied and fails is told as well: {all:#}");
 }
 
 async fn logs_of_real_controllers_are_filtered_to_one_object(cluster: TestCluster) {
