@@ -3,7 +3,7 @@
 use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
 use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
-    Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
+    Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
 use flux_operator::inspect::listing::short_age;
 use flux_operator::k8s::fields;
@@ -101,6 +101,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let what = if args.values { "values" } else { "variables" };
             CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
         })?;
+        for unknown in &told.unknown {
+            shell.warn(&format!("not shown: what comes from {unknown}: the dump holds no values of it"));
+        }
         shell.print(&match structured_without_names(&told, &args.view.output)? {
             Some(text) => text,
             None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&told),
@@ -112,24 +115,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// A ConfigMap or Secret with its values; `None` when there is none.
-async fn read(
-    shell: &Shell,
-    source: &Source<'_>,
-    object: &Value,
-    wanted: &ValueSource,
-) -> Result<Option<Value>, CliError> {
+/// A ConfigMap or Secret that values come from.
+async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &ValueSource) -> Result<Found, CliError> {
     let resource = if wanted.kind == "Secret" { SECRET } else { CONFIG_MAP };
     let namespace = fields::namespace(object);
     match source {
-        Source::Dump(..) if wanted.kind == "Secret" => {
-            Err(CliError::failed(format!("cannot read Secret/{}: a dump holds no values of Secrets", wanted.name)))
+        Source::Dump(snapshot, _) => {
+            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(Found::Missing, Found::in_dump))
         }
-        Source::Dump(snapshot, _) => Ok(snapshot.get(&resource, namespace, &wanted.name).cloned()),
         Source::Cluster(session) => {
             match within(shell, session.cluster.get(&resource, namespace, &wanted.name)).await? {
-                Ok(object) => Ok(Some(object)),
-                Err(error) if error.is_not_found() => Ok(None),
+                Ok(object) => Ok(Found::Object(object)),
+                Err(error) if error.is_not_found() => Ok(Found::Missing),
                 Err(error) => Err(cli_error(&error)),
             }
         }
@@ -191,6 +188,7 @@ mod tests {
         let origin =
             |path: &str, from: &str| flux_operator::inspect::debug::Origin { path: path.into(), from: from.into() };
         let told = Resolved {
+            unknown: vec![],
             values: json!({"image": {"tag": "v1"}, "a.b": "x"}),
             origins: vec![origin("image.tag", "spec.values"), origin("a.b", "ConfigMap/c")],
         };

@@ -2798,6 +2798,7 @@ module completions {
   export extern "flux-operator wait revision" [
     --all-namespaces(-A)      # Everywhere instead of in one namespace
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -3521,6 +3522,7 @@ module completions {
     --dry-run                 # Only show the plan
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config

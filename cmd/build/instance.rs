@@ -4,13 +4,14 @@ use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::{json, yaml};
-use flux_operator::k8s::fields;
+use flux_operator::k8s::ObjectId;
 use serde_json::{Value, json};
 
 use super::explain;
 use crate::common::manifest_file::read_instance;
 use crate::common::registries::SourceArgs;
 use crate::render::hints;
+use crate::shell::output::name_line;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print the objects of a FluxInstance
@@ -120,14 +121,7 @@ fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliErro
     match args.output {
         Output::Yaml => yaml::document_stream(&built.objects).map_err(|e| unwritable(&e)),
         Output::Json => as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": built.objects })),
-        Output::Name => Ok(built.objects.iter().map(|object| resource_name(object) + "\n").collect()),
+        Output::Name => Ok(built.objects.iter().map(|object| name_line(&ObjectId::of(object))).collect()),
         Output::Images => Ok(built.image_references().into_iter().map(|image| image + "\n").collect()),
     }
-}
-
-/// `kind.group/name`, as `kubectl -o name` prints it.
-fn resource_name(object: &Value) -> String {
-    let group = Some(fields::group(object)).filter(|group| !group.is_empty());
-    let group = group.map(|group| format!(".{group}")).unwrap_or_default();
-    format!("{}{group}/{}", fields::kind(object).to_lowercase(), fields::name(object))
 }

@@ -1,6 +1,6 @@
 //! Lines of a screen that is read once: nothing wider than the terminal, colour where it is wanted.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use flux_operator::inspect::listing::short_age;
 use flux_operator::inspect::why::Cause;
 use jiff::Timestamp;
@@ -58,18 +58,16 @@ impl Lines {
         let begin = self.text.len();
         self.hanging(head, text, None);
         if let Some(style) = style.filter(|_| self.color) {
-            let colored = format!("{}{head}{:#}\u{1b}[0m", style.on_default(), Style::new());
-            self.text.replace_range(begin..begin + head.len(), &colored);
+            self.text.replace_range(begin..begin + head.len(), &colored(head, style));
         }
     }
 
     fn styled(&mut self, text: &str, style: Option<AnsiColor>) {
         match style.filter(|_| self.color) {
-            Some(style) => {
-                self.text.push_str(&format!("{}{text}{:#}\u{1b}[0m\n", style.on_default(), Style::new()));
-            }
-            None => self.text.push_str(&format!("{text}\n")),
+            Some(style) => self.text.push_str(&colored(text, style)),
+            None => self.text.push_str(text),
         }
+        self.text.push('\n');
     }
 
     pub fn evidence(&mut self, indent: &str, cause: &Cause<String>, now: Timestamp) {
@@ -82,4 +80,9 @@ impl Lines {
     pub fn text(self) -> String {
         self.text
     }
+}
+
+fn colored(text: &str, color: AnsiColor) -> String {
+    let style = color.on_default();
+    format!("{style}{text}{style:#}")
 }

@@ -68,12 +68,17 @@ pub struct Viewed<T> {
 }
 
 impl<T> Viewed<T> {
-    /// The value, unless it is empty because something could not be read.
-    pub fn or_refusal(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
+    /// What was seen, unless that is nothing because something could not be read.
+    pub fn unless_blind(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<Self, CliError> {
         if is_empty(&self.value) && !self.refusals.is_empty() {
             return Err(cli_error(&self.refusals.swap_remove(0)));
         }
-        Ok(self.value)
+        Ok(self)
+    }
+
+    /// The value, unless it is empty because something could not be read.
+    pub fn or_refusal(self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
+        self.unless_blind(is_empty).map(|viewed| viewed.value)
     }
 }
 

@@ -14,7 +14,6 @@ use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::instance_of;
-
 use crate::common::{Followed, HINT_LIMIT, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;

@@ -20,7 +20,6 @@ use flux_operator::inspect::why::{Overview, Why};
 use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
 
 use crate::common::manifest_files::FileMigration;
 use crate::shell::{CliError, Config};
@@ -62,12 +61,11 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
-    let mut definition = crd::flux_instance();
-    let instance = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map(Value::take);
+    let instance = ("fluxinstance", json::to_string(&crd::derive_flux_instance_schema()));
     let written =
         schemas.into_iter().chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
     written
-        .chain(instance.map(|schema| ("fluxinstance", json::to_string(&schema))))
+        .chain([instance])
         .map(|(name, text)| {
             let text =
                 text.map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
-use crate::common::read_source::kind_and_name;
+use crate::common::read_source::{FromArgs, Source, kind_and_name};
 use crate::common::{Session, Target};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::output::{ViewArgs, structured};
@@ -46,19 +46,23 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
     pub view: ViewArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if args.from.from.is_some() && !args.dry_run {
+        return Err(CliError::usage("a dump is not changed").hint("--dry-run shows the plan"));
+    }
     shell.run(async {
-        let session = Session::open(shell).await?;
-        let from = target(&session, &args.owner)?;
-        let to = target(&session, &args.to)?;
+        let source = Source::open(shell, &args.from).await?;
+        let (from, old) = read_owner(shell, &source, &args.owner).await?;
+        let (to, new) = read_owner(shell, &source, &args.to).await?;
         if from.id() == to.id() {
             return Err(CliError::usage("both owners are the same"));
         }
-        let (old, new) = (session.get(&from).await?, session.get(&to).await?);
-        let migration = plan(&session, args, &from, &old, &new).await?;
+        let migration = plan(&source, args, &from, &old, &new).await?;
         if let Some(text) = structured(&migration, &args.view.output)? {
             shell.print(&text)?;
         } else {
@@ -68,9 +72,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.status("there is nothing to move");
             return Ok(Exit::Done);
         }
-        if args.dry_run {
-            return Ok(Exit::Done);
-        }
+        let session = match source {
+            Source::Cluster(session) if !args.dry_run => session,
+            _ => return Ok(Exit::Done),
+        };
         let question = format!(
             "move {} objects from {} to {}",
             migration.moves.len(),
@@ -87,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// `KIND/NAME` in the namespace of the command, or with its own before it.
-fn target(session: &Session<'_>, word: &str) -> Result<Target, CliError> {
+async fn read_owner(shell: &Shell, source: &Source<'_>, word: &str) -> Result<(Target, Value), CliError> {
     let (namespace, word) = match word.splitn(3, '/').collect::<Vec<_>>().as_slice() {
         [namespace, kind, name] => (Some((*namespace).to_owned()), format!("{kind}/{name}")),
         _ => (None, word.to_owned()),
@@ -95,8 +100,20 @@ fn target(session: &Session<'_>, word: &str) -> Result<Target, CliError> {
     let words = [word];
     let (kind, name) = kind_and_name(&words)?;
     let kind = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
-    let namespace = namespace.unwrap_or_else(|| session.namespace(kind));
-    Ok(Target { kind, namespace, name: name.to_owned() })
+    match source {
+        Source::Cluster(session) => {
+            let namespace = namespace.unwrap_or_else(|| session.namespace(kind));
+            let target = Target { kind, namespace, name: name.to_owned() };
+            let object = session.get(&target).await?;
+            Ok((target, object))
+        }
+        Source::Dump(_, flag) => {
+            let namespace = namespace.as_ref().or(flag.as_ref()).map(String::as_str);
+            let object = source.object(shell, &kind.resource_type(), namespace, name).await?;
+            let ObjectId { namespace, name, .. } = ObjectId::of(&object);
+            Ok((Target { kind, namespace, name }, object))
+        }
+    }
 }
 
 fn owner(object: &Value) -> Result<Owner, CliError> {
@@ -104,7 +121,7 @@ fn owner(object: &Value) -> Result<Owner, CliError> {
 }
 
 async fn plan(
-    session: &Session<'_>,
+    source: &Source<'_>,
     args: &Args,
     from: &Target,
     old: &Value,
@@ -114,8 +131,11 @@ async fn plan(
     let wanted = wanted(args, old)?;
     let (mut moves, mut gone) = (vec![], vec![]);
     for id in wanted {
-        let read = session.cluster.read(&id);
-        match session.bounded(&format!("read {id}"), read).await? {
+        let live = match source {
+            Source::Cluster(session) => session.bounded(&format!("read {id}"), session.cluster.read(&id)).await?,
+            Source::Dump(snapshot, _) => snapshot.get_ref(&id).cloned(),
+        };
+        match live {
             None => gone.push(id),
             Some(live) => {
                 let step = plan_move(&live, &giver, &taker);

@@ -73,7 +73,7 @@ impl From<Exit> for ExitCode {
 }
 
 /// Why a command failed: what was attempted on what, the chain of causes, and what to do next.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CliError {
     exit: Exit,
     message: String,
@@ -158,8 +158,7 @@ impl CliError {
             false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
         };
         let hints = self.hints.iter().map(named).collect();
-        let (message, object, causes) = (self.message.clone(), self.object.clone(), self.causes.clone());
-        CliError { exit: self.exit, message, object, causes, hints, silent: self.silent }.print(structured, color);
+        CliError { hints, ..self.clone() }.print(structured, color);
     }
 
     pub(super) fn print(&self, structured: bool, color: bool) {

@@ -437,7 +437,7 @@ pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Resu
     }
 }
 
-/// An object as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+/// The line of an object, named as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
 pub fn name_line(object: &ObjectId) -> String {
     let group = if object.group.is_empty() { String::new() } else { format!(".{}", object.group) };
     format!("{}{group}/{}\n", object.kind.to_lowercase(), object.name)

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use flux_operator::api::kinds::{self, ResourceType};
+use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::cluster::watch::{Change, Follower};
 use flux_operator::cluster::{ClusterError, ListOptions};
-use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::revision::{
     Member, Progress as Standing, Revision, RevisionRollout, RevisionScope, Stage, rollout,
 };
 use flux_operator::inspect::why::why;
-use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::{ObjectId, fields};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde::Serialize;
@@ -21,9 +21,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::common::Session;
 use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
+use crate::common::read_source::{FromArgs, Source};
 use crate::render::next_step::command;
 use crate::shell::output::{Format, ViewArgs, structured};
-use crate::shell::progress::{Progress, ProgressArgs, State};
+use crate::shell::progress::{Progress, ProgressArgs, ProgressMode, State};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Wait until a revision is fetched, applied and healthy everywhere
@@ -40,7 +41,9 @@ use crate::shell::{CliError, Exit, Shell};
     # A tag of an artifact, and one application\n  \
     flux-operator -n apps wait revision v1.2.0 ks/podinfo\n\n  \
     # In a pipeline: progress as JSON lines, the receipt as JSON\n  \
-    flux-operator wait revision 5394cb7 -A --progress json -o json")]
+    flux-operator wait revision 5394cb7 -A --progress json -o json\n\n  \
+    # How far it was when a dump was written; nothing is waited for\n  \
+    flux-operator wait revision 5394cb7 --from incident.tar.gz")]
 pub struct Args {
     /// Commit or its beginning, tag, digest, or a revision as a status shows it
     #[arg(value_name = "COMMIT|TAG|DIGEST")]
@@ -53,6 +56,8 @@ pub struct Args {
     pub all_namespaces: bool,
     #[command(flatten)]
     pub progress: ProgressArgs,
+    #[command(flatten)]
+    pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -70,7 +75,9 @@ const EXPLAINED: usize = 3;
 #[serde(rename_all = "camelCase")]
 struct Receipt {
     revision: String,
-    seconds: f64,
+    /// Of the wait; nobody waits for a dump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     stages: Vec<StageReceipt>,
     objects: Vec<ObjectReceipt>,
 }
@@ -81,7 +88,8 @@ struct StageReceipt {
     stage: Stage,
     objects: usize,
     /// From the begin of the wait.
-    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     last: ObjectId,
 }
 
@@ -90,7 +98,8 @@ struct StageReceipt {
 struct ObjectReceipt {
     #[serde(flatten)]
     member: Member,
-    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -109,12 +118,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         named.push((found, name));
     }
     shell.run(async {
-        let session = Session::open(shell).await?;
-        let namespace = session.namespace_or("default");
-        let objects =
-            named.iter().map(|(kind, name)| ObjectId::new(kind.group, kind.kind, Some(&namespace), name)).collect();
-        let scope = RevisionScope { namespace: (!args.all_namespaces).then_some(namespace), objects };
-        shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.namespace("default");
+        let objects = named.iter().map(|(kind, name)| named_in(&source, kind, namespace.as_deref(), name)).collect();
+        let scope = RevisionScope { namespace: namespace.clone().filter(|_| !args.all_namespaces), objects };
         let mut wait = Wait {
             revision: Revision::new(&args.revision),
             scope,
@@ -123,29 +130,49 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             done: BTreeMap::new(),
             started: Instant::now(),
         };
-        let mut progress = Progress::new(shell, args.progress.progress);
-        let ended = timeout_at(session.deadline.instant(), wait.follow(&session, &mut progress)).await;
-        progress.clear();
-        drop(progress);
-        match ended {
-            Ok(Ok(found)) if found.is_done() => {
-                let receipt = wait.receipt(&found);
-                shell.print(&match structured(&receipt, &args.view.output)? {
-                    Some(text) => text,
-                    None if matches!(args.view.output, Format::Name) => names(&receipt),
-                    None => text(&receipt),
-                })?;
-                Ok(Exit::Done)
-            }
-            Ok(Ok(found)) => Err(late(&session, &wait, &found, "not everything takes it").await),
-            Ok(Err(error)) => Err(cli_error(&error)),
-            Err(_) => {
-                let after = format!("timed out after {}", session.deadline.length());
-                let found = wait.look();
-                Err(late(&session, &wait, &found, &after).await)
-            }
+        let (found, ended) = match &source {
+            Source::Dump(snapshot, _) => (wait.look_at(snapshot), "when the dump was written".to_owned()),
+            Source::Cluster(session) => wait_in(session, &mut wait, args.progress.progress).await?,
+        };
+        if !found.is_done() {
+            return Err(late(shell, &source, &wait, &found, &ended).await);
         }
+        let receipt = wait.receipt(&found, matches!(source, Source::Cluster(_)));
+        shell.print(&match structured(&receipt, &args.view.output)? {
+            Some(text) => text,
+            None if matches!(args.view.output, Format::Name) => names(&receipt),
+            None => text(&receipt),
+        })?;
+        Ok(Exit::Done)
     })
+}
+
+/// The object that is meant; a dump without `-n` is searched whole.
+fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name: &str) -> ObjectId {
+    let in_dump = match source {
+        Source::Dump(snapshot, _) => {
+            let objects = snapshot.list(&kind.resource_type(), namespace);
+            objects.into_iter().find(|object| fields::name(object) == name).map(ObjectId::of)
+        }
+        Source::Cluster(_) => None,
+    };
+    in_dump.unwrap_or_else(|| ObjectId::new(kind.group, kind.kind, namespace, name))
+}
+
+/// Waits until the revision is everywhere, or will not be; and how the wait ended if it is not.
+async fn wait_in(
+    session: &Session<'_>,
+    wait: &mut Wait,
+    mode: ProgressMode,
+) -> Result<(RevisionRollout, String), CliError> {
+    session.shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
+    let mut progress = Progress::new(session.shell, mode);
+    let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
+    progress.clear();
+    match ended {
+        Ok(found) => Ok((found.map_err(|e| cli_error(&e))?, "not everything takes it".to_owned())),
+        Err(_) => Ok((wait.look(), format!("timed out after {}", session.deadline.length()))),
+    }
 }
 
 struct Wait {
@@ -164,6 +191,15 @@ type Changes = BoxStream<'static, (&'static str, Result<Change, ClusterError>)>;
 impl Wait {
     fn look(&self) -> RevisionRollout {
         rollout(&self.objects, &self.revision, &self.scope, &self.fetched)
+    }
+
+    /// How far it is in a dump, which does not change any more.
+    fn look_at(&mut self, snapshot: &Snapshot) -> RevisionRollout {
+        for kind in KINDS.into_iter().filter_map(kinds::find) {
+            let objects = snapshot.list(&kind.resource_type(), None).into_iter();
+            self.objects.extend(objects.map(|object| (ObjectId::of(object), object.clone())));
+        }
+        self.look()
     }
 
     /// Follows everything until all have the revision, or none will have it that has not.
@@ -228,8 +264,8 @@ impl Wait {
         }
     }
 
-    fn receipt(&self, found: &RevisionRollout) -> Receipt {
-        let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
+    fn receipt(&self, found: &RevisionRollout, has_waited: bool) -> Receipt {
+        let seconds = |time: Duration| has_waited.then(|| (time.as_secs_f64() * 1000.0).round() / 1000.0);
         let at = |member: &Member| self.done.get(&member.object).copied().unwrap_or_default();
         let stages = [Stage::Fetched, Stage::Applied].into_iter().filter_map(|stage| {
             let members: Vec<&Member> = found.members.iter().filter(|member| member.stage == stage).collect();
@@ -267,7 +303,7 @@ fn changes(session: &Session<'_>) -> Changes {
 }
 
 /// Who is late or failed, each with its cause as far as that can be had.
-async fn late(session: &Session<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
+async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
     let revision = wait.revision.as_str();
     let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != Standing::Done).collect();
     let (what, who) = match found.members.is_empty() {
@@ -281,7 +317,7 @@ async fn late(session: &Session<'_>, wait: &Wait, found: &RevisionRollout, ended
     let mut told = BTreeSet::new();
     for member in who.iter().take(EXPLAINED) {
         let Some(object) = wait.objects.get(&member.object) else { continue };
-        let view = from_cluster::collect(&session.cluster, |snapshot| why(snapshot, object, jiff::Timestamp::now()));
+        let view = source.view(shell, |snapshot| why(snapshot, object, source.now()));
         // The time is up: an explanation is worth a moment more, and no longer.
         let Ok(Ok(answer)) = timeout(EXPLAIN_LIMIT, view).await else { continue };
         let Some(cause) = answer.value.cause else { continue };
@@ -305,13 +341,15 @@ fn names(receipt: &Receipt) -> String {
 }
 
 fn text(receipt: &Receipt) -> String {
-    let mut text = format!("{} is everywhere after {:.1}s\n", receipt.revision, receipt.seconds);
+    let after = |word: &str, seconds: Option<f64>| seconds.map(|s| format!(" {word} {s:.1}s")).unwrap_or_default();
+    let mut text = format!("{} is everywhere{}\n", receipt.revision, after("after", receipt.seconds));
     for StageReceipt { stage, objects, seconds, last } in &receipt.stages {
         let done = match stage {
             Stage::Fetched => "fetched",
             Stage::Applied => "applied",
         };
-        text.push_str(&format!("  {done} by {objects} in {seconds:.1}s, last by {last}\n"));
+        let last = seconds.map(|_| format!(", last by {last}")).unwrap_or_default();
+        text.push_str(&format!("  {done} by {objects}{}{last}\n", after("in", *seconds)));
     }
     text
 }

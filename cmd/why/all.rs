@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::Args;
 use crate::common::lines::Lines;
 use crate::common::list::place;
-use crate::common::read_source::{Source, Viewed, within};
+use crate::common::read_source::{Source, within};
 use crate::render::next_step::command;
 use crate::shell::output::{Format, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -25,11 +25,8 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let now = source.now();
         let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
-        let mut viewed = within(shell, view).await??;
         // Who may look at nothing is not told that all is well.
-        if viewed.value.total == 0 && !viewed.refusals.is_empty() {
-            viewed = Viewed { value: viewed.or_refusal(|_| true)?, refusals: vec![] };
-        }
+        let viewed = within(shell, view).await??.unless_blind(|found| found.total == 0)?;
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }

@@ -106,9 +106,14 @@ fn placeholder(kind: &FluxKind) -> Value {
     })
 }
 
+/// Derives the OpenAPI schema of FluxInstance v1 from the types.
+pub fn derive_flux_instance_schema() -> Value {
+    flux_instance().pointer_mut("/spec/versions/0/schema/openAPIV3Schema").map_or(json!({}), Value::take)
+}
+
 /// Returns the OpenAPI schema of FluxInstance v1, by which objects are completed and checked.
 ///
-/// It is the one of [`flux_instance`], kept as text: to derive it takes longer than a build.
+/// It is that of [`derive_flux_instance_schema`], kept as text: to derive it takes longer than a build.
 pub fn flux_instance_schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         let text = include_str!("../../docs/schemas/fluxinstance.json");

@@ -91,7 +91,7 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
             None => *left_out.entry(fields::kind(&object).to_owned()).or_default() += 1,
         }
     }
-    let mut kept = vec![];
+    let (mut kept, mut too_long) = (vec![], vec![]);
     for log in logs {
         let what = format!("log of pod/{}/{}", log.namespace, log.pod);
         let lines: Vec<String> = log.lines.iter().map(|line| redactor.line(&what, line)).collect();
@@ -102,16 +102,15 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
                 snapshot.insert_log(&log.namespace, &log.pod, &log.container, log.previous, lines.clone());
                 kept.push(ContainerLog { lines, ..log });
             }
-            None => *left_out.entry("log".to_owned()).or_default() += 1,
+            None => too_long.push(what),
         }
     }
     if let Some(version) = &version {
         snapshot.insert_version(version.clone());
     }
     let over = format!("the limit of {max_bytes} bytes was reached");
-    unread.extend(
-        left_out.into_iter().map(|(what, count)| Unread { what: format!("{count} {what}"), why: over.clone() }),
-    );
+    let objects = left_out.into_iter().map(|(kind, count)| format!("{count} {kind}"));
+    unread.extend(objects.chain(too_long).map(|what| Unread { what, why: over.clone() }));
     for resource in &listed {
         snapshot.insert_empty_list(&resource.group, &resource.kind);
     }
@@ -175,8 +174,13 @@ pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeS
             namespaces.extend(fields::namespace(object).map(str::to_owned));
         }
         if is_flux {
-            let applied = inventory::entries(object).into_iter().map(|id| id.namespace);
-            namespaces.extend(applied.filter(|namespace| !namespace.is_empty()));
+            let applied = inventory::entries(object).into_iter();
+            let place = |id: ObjectId| match id.kind.as_str() {
+                // Whoever deletes it wants to know what is in it.
+                "Namespace" if id.group.is_empty() => id.name,
+                _ => id.namespace,
+            };
+            namespaces.extend(applied.map(place).filter(|namespace| !namespace.is_empty()));
         }
     }
     namespaces
@@ -224,6 +228,14 @@ pub fn summary(object: Value) -> Value {
         version.retain(|key, _| ["name", "served", "storage", "deprecated"].contains(&key.as_str()));
     }
     summary
+}
+
+/// Who an object is and how it stands, without what it was told to be.
+pub fn standing(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|key, _| ["apiVersion", "kind", "metadata", "status"].contains(&key.as_str()));
+    }
+    object
 }
 
 fn put(object: &mut Value, pointer: &str, value: Value) {

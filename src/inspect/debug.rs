@@ -40,6 +40,26 @@ impl ValueSource {
     }
 }
 
+/// What a source turned out to be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    Missing,
+    Object(Value),
+    /// It is there without its values, as a dump holds it; the keys that are known.
+    Keys(Vec<String>),
+}
+
+impl Found {
+    /// A ConfigMap or Secret of a dump, where `bundle` leaves keys without values, and Secrets have none at all.
+    pub fn in_dump(object: &Value) -> Found {
+        match object.get("masked").and_then(Value::as_object) {
+            Some(masked) => Found::Keys(masked.keys().cloned().collect()),
+            None if fields::kind(object) == "Secret" => Found::Keys(vec![]),
+            None => Found::Object(object.clone()),
+        }
+    }
+}
+
 /// Why values cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DebugError {
@@ -67,6 +87,9 @@ pub struct Origin {
 pub struct Resolved {
     pub values: Value,
     pub origins: Vec<Origin>,
+    /// Where more comes from that cannot be told: a dump holds no values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 /// What the values of a HelmRelease are taken from, in order.
@@ -113,26 +136,28 @@ fn texts(object: &Value) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// A source that is not optional is missing, or is no YAML map.
-pub fn values(release: &Value, found: &[(ValueSource, Option<Value>)], reveals: bool) -> Result<Resolved, DebugError> {
+pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut merged = Value::Object(Map::new());
     let mut origins = BTreeMap::new();
+    let mut unknown = vec![];
     for (source, object) in found {
-        let Some(object) = object else {
-            if source.is_optional {
-                continue;
-            }
-            return Err(DebugError::Missing(format!("{}/{}", source.kind, source.name)));
-        };
         let key = source.key.clone().unwrap_or_default();
-        let Some(text) = texts(object).remove(&key) else {
-            if source.is_optional {
+        let text = match object {
+            Found::Missing if source.is_optional => continue,
+            Found::Missing => return Err(DebugError::Missing(format!("{}/{}", source.kind, source.name))),
+            Found::Object(object) => texts(object).remove(&key).map(Some),
+            Found::Keys(keys) => (keys.is_empty() || keys.contains(&key)).then_some(None),
+        };
+        let mut value = match (text, &source.target_path) {
+            (None, _) if source.is_optional => continue,
+            (None, _) => return Err(DebugError::MissingKey(source.origin())),
+            (Some(Some(text)), Some(path)) => at_path(path, typed(&text)),
+            (Some(Some(text)), None) => map_of(&text, &source.origin())?,
+            (Some(None), Some(path)) => at_path(path, Value::String(MASK.to_owned())),
+            (Some(None), None) => {
+                unknown.push(source.origin());
                 continue;
             }
-            return Err(DebugError::MissingKey(source.origin()));
-        };
-        let mut value = match &source.target_path {
-            Some(path) => at_path(path, typed(&text)),
-            None => map_of(&text, &source.origin())?,
         };
         note(&value, "", &source.origin(), &mut origins);
         if source.kind == "Secret" && !reveals {
@@ -145,32 +170,33 @@ pub fn values(release: &Value, found: &[(ValueSource, Option<Value>)], reveals: 
         merge(&mut merged, own.clone());
     }
     let origins = origins.into_iter().map(|(path, from)| Origin { path, from }).collect();
-    Ok(Resolved { values: merged, origins })
+    Ok(Resolved { values: merged, origins, unknown })
 }
 
 /// The variables substitution sees. `found` are the objects of [`sources_of_variables`].
 ///
 /// # Errors
 /// A source that is not optional is missing.
-pub fn variables(
-    kustomization: &Value,
-    found: &[(ValueSource, Option<Value>)],
-    reveals: bool,
-) -> Result<Resolved, DebugError> {
+pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut variables: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut unknown = vec![];
     for (source, object) in found {
-        let Some(object) = object else {
-            if source.is_optional {
-                continue;
+        let texts: Vec<(String, String)> = match object {
+            Found::Missing if source.is_optional => continue,
+            Found::Missing => return Err(DebugError::Missing(source.origin())),
+            Found::Object(object) => {
+                let is_hidden = source.kind == "Secret" && !reveals;
+                // A line break at the end of a value is taken off before it is used.
+                let shown =
+                    |text: String| if is_hidden { MASK.to_owned() } else { text.trim_end_matches('\n').to_owned() };
+                texts(object).into_iter().map(|(key, text)| (key, shown(text))).collect()
             }
-            return Err(DebugError::Missing(source.origin()));
+            Found::Keys(keys) => keys.iter().map(|key| (key.clone(), MASK.to_owned())).collect(),
         };
-        let is_hidden = source.kind == "Secret" && !reveals;
-        for (key, text) in texts(object) {
-            // A line break at the end of a value is taken off before it is used.
-            let text = if is_hidden { MASK.to_owned() } else { text.trim_end_matches('\n').to_owned() };
-            variables.insert(key, (text, source.origin()));
+        if matches!(object, Found::Keys(keys) if keys.is_empty()) {
+            unknown.push(source.origin());
         }
+        variables.extend(texts.into_iter().map(|(key, text)| (key, (text, source.origin()))));
     }
     let own = kustomization.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
     for (key, value) in own.into_iter().flatten() {
@@ -179,7 +205,7 @@ pub fn variables(
     }
     let origins = variables.iter().map(|(path, (_, from))| Origin { path: path.clone(), from: from.clone() }).collect();
     let values = variables.into_iter().map(|(key, (text, _))| (key, Value::String(text))).collect();
-    Ok(Resolved { values: Value::Object(values), origins })
+    Ok(Resolved { values: Value::Object(values), origins, unknown })
 }
 
 fn map_of(text: &str, origin: &str) -> Result<Value, DebugError> {
@@ -305,7 +331,7 @@ mod tests {
     fn resolved(reveals: bool) -> Resolved {
         let sources = sources_of_values(&release());
         let config = config("values.yaml", "replicas: 1\ndb: {host: a, port: 5432}\nlist: [1]\n");
-        let objects = [Some(config), Some(secret("pass", "hunter2\n")), None];
+        let objects = [Found::Object(config), Found::Object(secret("pass", "hunter2\n")), Found::Missing];
         let found: Vec<_> = sources.into_iter().zip(objects).collect();
         values(&release(), &found, reveals).unwrap()
     }
@@ -327,14 +353,17 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_no_map_is_an_error_that_names_it() {
-        let one = |object: Option<Value>| {
+        let one = |object: Found| {
             let source = sources_of_values(&release()).remove(0);
             values(&release(), &[(source, object)], false).map_err(|e| e.to_string())
         };
-        assert_eq!(one(None), Err("ConfigMap/c does not exist".into()));
-        assert_eq!(one(Some(config("other", "x"))), Err("ConfigMap/c key values.yaml does not exist in it".into()));
-        assert!(one(Some(config("values.yaml", "- a"))).is_err_and(|e| e.contains("no YAML map")));
-        assert!(one(Some(config("values.yaml", ""))).is_ok(), "an empty text has no values");
+        assert_eq!(one(Found::Missing), Err("ConfigMap/c does not exist".into()));
+        assert_eq!(
+            one(Found::Object(config("other", "x"))),
+            Err("ConfigMap/c key values.yaml does not exist in it".into())
+        );
+        assert!(one(Found::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("no YAML map")));
+        assert!(one(Found::Object(config("values.yaml", ""))).is_ok(), "an empty text has no values");
     }
 
     #[test]
@@ -343,12 +372,32 @@ mod tests {
             "substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
         let found: Vec<_> = sources_of_variables(&ks)
             .into_iter()
-            .zip([Some(config("env", "dev")), Some(secret("token", "abc\n"))])
+            .zip([config("env", "dev"), secret("token", "abc\n")].map(Found::Object))
             .collect();
         let told = variables(&ks, &found, false).unwrap();
         assert_eq!(told.values, json!({"env": "prod", "token": MASK}));
         assert_eq!(told.origins[0], Origin { path: "env".into(), from: "spec.postBuild.substitute".into() });
         assert_eq!(variables(&ks, &found, true).unwrap().values["token"], "abc");
+    }
+
+    #[test]
+    fn what_a_dump_does_not_hold_is_masked_or_said_to_be_unknown() {
+        let keys = |key: &str| json!({"kind": "ConfigMap", "masked": {key: {"bytes": 3}}});
+        let found = [keys("values.yaml"), json!({"kind": "Secret"}), json!({"kind": "Secret"})];
+        let found: Vec<_> =
+            sources_of_values(&release()).into_iter().zip(found.map(|object| Found::in_dump(&object))).collect();
+        let told = values(&release(), &found, true).unwrap();
+        assert_eq!(told.values, json!({"replicas": 2, "db": {"host": "own", "auth": [null, {"pass": MASK}]}}));
+        assert_eq!(told.unknown, ["ConfigMap/c key values.yaml", "Secret/gone key values.yaml"]);
+        let absent = [(found[0].0.clone(), Found::in_dump(&keys("other")))];
+        assert!(values(&release(), &absent, true).is_err_and(|e| e.to_string().contains("does not exist in it")));
+        let ks = json!({"spec": {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
+        let found: Vec<_> = sources_of_variables(&ks)
+            .into_iter()
+            .zip([keys("region"), json!({"kind": "Secret"})].map(|object| Found::in_dump(&object)))
+            .collect();
+        let told = variables(&ks, &found, true).unwrap();
+        assert_eq!((told.values, told.unknown), (json!({"region": MASK}), vec!["Secret/s".to_owned()]));
     }
 
     #[test]

@@ -121,12 +121,7 @@ impl Row for InventoryRow {
 
 /// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
 pub fn entries(object: &Value) -> Vec<ObjectId> {
-    fields::items(object, "/status/inventory/entries")
-        .iter()
-        .filter_map(|entry| {
-            Some(ObjectId::from_inventory_id(fields::text(entry, "/id")).ok()?.at(fields::text(entry, "/v")))
-        })
-        .collect()
+    entries_of(object, "")
 }
 
 /// The entries of one kind, by how their ids end: `_GROUP_KIND`. Others cost no more than a look at their end.

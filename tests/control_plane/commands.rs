@@ -7,6 +7,7 @@ mod deleting;
 mod habits;
 mod impact;
 mod in_process;
+mod owners;
 mod rbac;
 mod requests;
 mod revisions;
@@ -23,6 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
         habits::tests(),
         revisions::tests(),
         impact::tests(),
+        owners::tests(),
         debugging::tests(),
         waiting::tests(),
         deleting::tests(),

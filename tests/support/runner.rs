@@ -3,14 +3,16 @@
 
 use std::any::Any;
 use std::env;
+use std::fs::OpenOptions;
 use std::future::Future;
+use std::io::Write;
 use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
@@ -297,6 +299,7 @@ async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), F
     if test.installs {
         environment.remove_instances().await.map_err(|error| error.to_string())?;
     }
+    let started = Instant::now();
     let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();
     let body = AssertUnwindSafe((test.run)(cluster)).catch_unwind();
@@ -306,10 +309,19 @@ async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), F
         Err(_) => Some(format!("the test hung: no end after {TEST_DEADLINE:?}")),
     };
     environment.control_plane.kubelet().forget_rules(&namespace);
+    note_duration(name, started.elapsed());
     let Some(text) = failure else { return Ok(()) };
     let servers = environment.control_plane.last_log_lines(12);
     let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
     Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())
+}
+
+/// Appends how long the test took to the file that `TEST_DURATIONS` names, if it names one: `SECONDS TEST`.
+fn note_duration(test: &str, took: Duration) {
+    let Some(path) = env::var_os("TEST_DURATIONS") else { return };
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let noted = file.and_then(|mut file| writeln!(file, "{:.1} {test}", took.as_secs_f64()));
+    noted.expect("the file of TEST_DURATIONS can be written");
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

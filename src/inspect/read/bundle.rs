@@ -12,11 +12,12 @@ use crate::api::kinds::{
     self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, PVC, REPLICA_SET, SECRET,
 };
 use crate::cluster::{Cluster, ClusterError, ListOptions};
-use crate::inspect::bundle::{ContainerLog, Gathered, Unread, namespaces_of, summary};
+use crate::inspect::bundle::{ContainerLog, Gathered, Unread, namespaces_of, standing, summary};
 use crate::inspect::changes::{HELM_RELEASE_TYPE, HELM_STORAGE};
 use crate::inspect::components::PART_OF_FLUX;
+use crate::inspect::inventory;
 use crate::inspect::logs::{LogSource, sources};
-use crate::k8s::{ResourceType, fields};
+use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How much is read.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +29,11 @@ pub struct Limits {
 }
 
 /// Kinds of the namespaces Flux works in, beside those listed by constants.
-const BESIDE: [(&str, &str); 6] = [
+const BESIDE: [(&str, &str); 7] = [
     ("apps", "StatefulSet"),
     ("apps", "DaemonSet"),
     ("batch", "Job"),
+    ("", "Service"),
     ("", "ResourceQuota"),
     ("", "LimitRange"),
     ("", "ServiceAccount"),
@@ -42,23 +44,72 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
     let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
     let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
     let others = [DEPLOYMENT, REPLICA_SET, POD, EVENT, PVC, LEASE, NAMESPACE, NODE].into_iter().chain(beside);
-    let storage = kinds::resource_type_of("storage.k8s.io", "StorageClass");
-    let others = others.chain(storage).map(|kind| (kind, None));
+    let of_cluster = [("storage.k8s.io", "StorageClass"), ("", "PersistentVolume")];
+    let of_cluster = of_cluster.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
+    let others = others.chain(of_cluster).map(|kind| (kind, None));
     let wanted: Vec<(ResourceType, Option<&str>)> =
         flux.chain(others).chain([(CRD, Some(PART_OF_FLUX)), (SECRET, None), (CONFIG_MAP, None)]).collect();
-    let steps = wanted.len() + 2;
+    let mut steps = wanted.len() + 2;
     let mut gathered = Gathered::default();
-    let mut raw: Vec<Value> = vec![];
     let mut done = 0;
+    let mut on_list = |name: &str, steps: usize| {
+        done += 1;
+        on_step(name, done, steps);
+    };
+    let mut raw = lists(cluster, limits, wanted, &mut gathered, |name| on_list(name, steps)).await;
+    // Of what else Flux applied: whether it is there, and what it says of itself.
+    let applied: BTreeSet<ObjectId> =
+        raw.iter().filter(|object| is_flux(object)).flat_map(inventory::entries).collect();
+    let mut kinds: Vec<(ResourceType, Option<&str>)> = vec![];
+    for (group, kind) in applied.iter().map(|id| (&id.group, &id.kind)).collect::<BTreeSet<_>>() {
+        if gathered.listed.iter().any(|listed| listed.group == *group && listed.kind == *kind) {
+            continue;
+        }
+        let Some(id) = applied.iter().find(|id| id.group == *group && id.kind == *kind) else { continue };
+        match timeout_at(limits.until, cluster.resource(id)).await {
+            Ok(Ok(resource)) if !gathered.listed.contains(&resource) => kinds.push((resource, None)),
+            Ok(Err(error)) if !error.is_api_missing() => {
+                gathered.unread.push(Unread { what: kind.clone(), why: error.reason.to_string() });
+            }
+            // A kind that is not served has no objects; where the time is up, the lists say so.
+            _ => {}
+        }
+    }
+    steps += kinds.len();
+    let more = lists(cluster, limits, kinds, &mut gathered, |name| on_list(name, steps)).await;
+    raw.extend(more.into_iter().filter(|object| applied.contains(&ObjectId::of(object))).map(standing));
+    match timeout_at(limits.until, cluster.server_version()).await {
+        Ok(Ok(version)) => gathered.version = Some(version),
+        Ok(Err(error)) => {
+            gathered.unread.push(Unread { what: "version".into(), why: error.reason.to_string() });
+        }
+        Err(_) => gathered.unread.push(Unread { what: "version".into(), why: OUT_OF_TIME.into() }),
+    }
+    on_list("version", steps);
+    let namespaces = namespaces_of(&raw);
+    gathered.objects = raw.into_iter().filter(|object| is_wanted(object, &namespaces)).map(summary).collect();
+    logs(cluster, limits, &mut gathered).await;
+    on_step("logs", steps, steps);
+    gathered
+}
+
+/// Reads lists side by side, and notes which were read and which could not be.
+async fn lists(
+    cluster: &Cluster,
+    limits: Limits,
+    wanted: Vec<(ResourceType, Option<&str>)>,
+    gathered: &mut Gathered,
+    mut on_list: impl FnMut(&str),
+) -> Vec<Value> {
+    let mut raw = vec![];
     let lists = wanted.into_iter().map(|(resource, selector)| async move {
         let listed = timeout_at(limits.until, list(cluster, &resource, selector)).await;
         (resource, listed)
     });
     let mut lists = stream::iter(lists).buffer_unordered(CONCURRENCY);
     while let Some((resource, listed)) = lists.next().await {
-        done += 1;
-        on_step(&resource.resource_name(), done, steps);
         let what = resource.resource_name();
+        on_list(&what);
         match listed {
             Ok(Ok(objects)) => {
                 raw.extend(objects);
@@ -70,20 +121,11 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
             Err(_) => gathered.unread.push(Unread { what, why: OUT_OF_TIME.into() }),
         }
     }
-    drop(lists);
-    match timeout_at(limits.until, cluster.server_version()).await {
-        Ok(Ok(version)) => gathered.version = Some(version),
-        Ok(Err(error)) => {
-            gathered.unread.push(Unread { what: "version".into(), why: error.reason.to_string() });
-        }
-        Err(_) => gathered.unread.push(Unread { what: "version".into(), why: OUT_OF_TIME.into() }),
-    }
-    on_step("version", done + 1, steps);
-    let namespaces = namespaces_of(&raw);
-    gathered.objects = raw.into_iter().filter(|object| is_wanted(object, &namespaces)).map(summary).collect();
-    logs(cluster, limits, &mut gathered).await;
-    on_step("logs", steps, steps);
-    gathered
+    raw
+}
+
+fn is_flux(object: &Value) -> bool {
+    kinds::of(fields::group(object), fields::kind(object)).is_some()
 }
 
 const OUT_OF_TIME: &str = "the time was up";

@@ -6,7 +6,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::inspect::world::{install, instance, run};
+use crate::inspect::world::{dump, install, instance, run};
 use crate::support::run::Run;
 use crate::support::runner::ClusterTest;
 use crate::support::{TestCluster, objects};
@@ -15,6 +15,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_revision_is_waited_for_from_its_source_to_the_last_application,
         who_is_late_is_named_with_the_cause,
+        a_tag_or_a_digest_of_an_artifact_is_waited_for,
     ]
     .into_iter()
     .map(ClusterTest::that_installs)
@@ -89,6 +90,17 @@ async fn a_revision_is_waited_for_from_its_source_to_the_last_application(cluste
         let line: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert_eq!(line["type"], "progress", "{line}");
     }
+    // A dump says how far it was, and nobody waits.
+    let folder = tempfile::tempdir().expect("a folder");
+    dump(&cluster, folder.path()).await;
+    let from = ["--from", folder.path().to_str().expect("UTF-8")];
+    for words in [&[COMMIT][..], &[COMMIT, "ks/one"], &["-n", cluster.namespace(), COMMIT, "-o", "json"]] {
+        let told = run(&cluster, &[&["wait", "revision"], words, &from].concat()).await.exits(0);
+        assert!(told.stdout.contains("one") || told.stdout.contains("is everywhere\n"), "{told:?}");
+        assert!(!told.stdout.contains("seconds") && !told.stdout.contains(" in "), "{told:?}");
+    }
+    let other = run(&cluster, &[&["wait", "revision", "0123456789abcdef"][..], &from].concat()).await.exits(7);
+    other.stderr_has("when the dump was written: 0123456789abcdef is not everywhere: no source has fetched it");
     // It is there already: by its beginning, as the status shows it, of one object, everywhere.
     for words in [&[&COMMIT[..7]][..], &[new.as_str()], &[COMMIT, "ks/one"], &[COMMIT, "-A"], &[COMMIT, "gitrepo/app"]]
     {
@@ -116,4 +128,37 @@ async fn who_is_late_is_named_with_the_cause(cluster: TestCluster) {
     failed.stderr_has("Deployment gone is not in the cluster");
     run(&cluster, &["wait", "revision", COMMIT, "ks/nope"]).await.exits(7).stderr_has("does not exist");
     run(&cluster, &["wait", "revision", COMMIT, "alert/x"]).await.exits(2).stderr_has("cannot wait for a revision");
+}
+
+async fn a_tag_or_a_digest_of_an_artifact_is_waited_for(cluster: TestCluster) {
+    world(&cluster).await;
+    const DIGEST: &str = "sha256:7cdb0e8c1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5";
+    let oci = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "OCIRepository", "metadata": {"name": "web"},
+        "spec": {"url": "oci://registry.example.com/web", "interval": "1h"}});
+    let ks = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "web"},
+        "spec": {"interval": "1h", "path": "./", "prune": true, "sourceRef": {"kind": "OCIRepository", "name": "web"}}});
+    cluster.apply(&[oci, ks]).await;
+    let has = async |revision: &str| {
+        let artifact = json!({"revision": revision, "digest": "sha256:1", "path": "x", "url": "http://x/x",
+            "lastUpdateTime": "2026-01-01T00:00:00Z",
+            "metadata": {"org.opencontainers.image.revision": format!("main@sha1:{COMMIT}")}});
+        let status =
+            json!({"observedGeneration": 1, "artifact": artifact, "conditions": ready("True", "stored artifact")});
+        report(&cluster, "source.toolkit.fluxcd.io/v1", "OCIRepository", "web", status).await;
+        applied(&cluster, "web", revision, "True", "Applied revision").await;
+    };
+    has("v1.1.0@sha256:1111111111111111111111111111111111111111111111111111111111111111").await;
+    let waiting: Vec<_> = ["v1.2.0", DIGEST, COMMIT]
+        .into_iter()
+        .map(|revision| waits(&cluster, &[revision, "ks/web", "--timeout", "60s", "-o", "json"]))
+        .collect();
+    run(&cluster, &["wait", "revision", "v1.2.0", "ks/web", "--timeout", "1s"]).await.exits(7);
+    has(&format!("v1.2.0@{DIGEST}")).await;
+    for wait in waiting {
+        let receipt = wait.await.expect("joined").exits(0).json();
+        assert_eq!(receipt["objects"].as_array().map(Vec::len), Some(2), "{receipt:#}");
+    }
+    // The beginning of a digest, and only the whole of a tag.
+    run(&cluster, &["wait", "revision", &DIGEST[..19], "ks/web", "--timeout", "5s"]).await.exits(0);
+    run(&cluster, &["wait", "revision", "v1.2", "ks/web", "--timeout", "1s"]).await.exits(7);
 }

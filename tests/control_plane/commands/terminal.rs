@@ -18,6 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_interrupt_at_the_question_changes_nothing_and_leaves_the_terminal_intact,
         a_termination_during_live_progress_leaves_the_terminal_intact,
         live_lines_never_wrap_in_a_narrow_window,
+        a_bundle_shows_on_a_terminal_how_far_it_is,
         messages_from_the_cluster_cannot_steer_the_terminal,
         an_uninstall_wants_the_name_typed_and_leaves_the_work_to_the_operator,
     ]
@@ -151,6 +152,24 @@ async fn live_lines_never_wrap_in_a_narrow_window(cluster: TestCluster) {
             assert!(visible.chars().count() <= usize::from(columns), "{columns} columns: {visible:?}");
         }
     }
+}
+
+async fn a_bundle_shows_on_a_terminal_how_far_it_is(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bundle.tar.gz");
+    let mut session = terminal(&cluster, 80, &format!("bundle -o {}", path.display()));
+    let (code, shown) = on_terminal(move || end(&mut session)).await;
+    assert_eq!(code, 0, "{shown}");
+    let text = without_escapes(&shown);
+    let steps: Vec<&str> =
+        text.split(['\r', '\n']).filter(|line| line.contains(" of ") && line.contains("bundle")).collect();
+    assert!(!steps.is_empty(), "how far it is: {text}");
+    assert!(cursor_is_visible(&shown), "{shown:?}");
+    // A pipe gets the name of the file and one line of sums.
+    let again = folder.path().join("again.tar.gz");
+    let piped = crate::inspect::world::run(&cluster, &["bundle", "-o", again.to_str().expect("UTF-8")]).await.exits(0);
+    assert!(!piped.stderr.contains(" of ") && !piped.stderr.contains('\r'), "{}", piped.stderr);
 }
 
 async fn messages_from_the_cluster_cannot_steer_the_terminal(cluster: TestCluster) {

@@ -16,6 +16,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_bundle_answers_every_read_and_holds_no_secret,
         a_dump_is_cleaned_and_what_cannot_be_written_is_said,
+        what_is_too_much_for_a_bundle_is_left_out_and_said,
     ]
 }
 
@@ -161,10 +162,38 @@ async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestClust
     run(&cluster, &["bundle", "--redact", raw, "-o", name]).await.exits(0);
     assert_clean(&unpacked(&clean));
     run(&cluster, &["why", "instance", "--from", name]).await.stdout_has("FluxInstance/");
-    // What is too much is left out, and said.
+    // There is no time to read anything.
     let small = folder.path().join("small.tar.gz");
     let small = run(&cluster, &["bundle", "-o", small.to_str().expect("UTF-8"), "--timeout", "1ms"]).await;
     assert_eq!(small.code, 7, "nothing could be read in a millisecond: {small:?}");
     assert!(!folder.path().join("small.tar.gz").exists(), "nothing is left behind");
     run(&cluster, &["bundle", "--redact", "/no/such/dump"]).await.exits(1).stderr_has("cannot read the dump");
+}
+
+async fn what_is_too_much_for_a_bundle_is_left_out_and_said(cluster: TestCluster) {
+    let line = format!("{{\"level\":\"info\",\"msg\":\"{}\"}}\n", "x".repeat(1000));
+    let rule = PodRule::new(cluster.namespace(), Behaviour::Run).name_starts_with("source-controller");
+    cluster.kubelet().add_rule(rule.log(&line.repeat(1500)));
+    let components = json!(["source-controller", "kustomize-controller"]);
+    install(&cluster, &instance(&cluster, json!({"wait": true, "components": components}))).await.exits(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = async |name: &str, arguments: &[&str]| {
+        let path = folder.path().join(name);
+        let words = [&["bundle", "-o", path.to_str().expect("UTF-8")], arguments].concat();
+        (run(&cluster, &words).await.exits(0), unpacked(&path))
+    };
+    let log = format!("logs/{}/source-controller", cluster.namespace());
+    let has_log = |files: &Files| files.keys().any(|path| path.starts_with(&log));
+    let (_, whole) = made("whole.tar.gz", &[]).await;
+    assert!(has_log(&whole), "{:?}", whole.keys());
+    let (run, files) = made("small.tar.gz", &["--max-size", "1"]).await;
+    assert!(!has_log(&files), "{:?}", files.keys());
+    run.stderr_has("not in the bundle: ").stderr_has("source-controller");
+    let about: Value = serde_json::from_slice(&files["bundle.json"].bytes).expect("JSON");
+    assert!(about["unread"].to_string().contains("source-controller"), "{about:#}");
+    let bytes: usize = files.values().map(|file| file.bytes.len()).sum();
+    assert!(bytes < 2 << 20, "{bytes} bytes");
+    // The log is there with fewer lines.
+    let (_, files) = made("short.tar.gz", &["--max-size", "1", "--log-lines", "10"]).await;
+    assert!(has_log(&files), "{:?}", files.keys());
 }

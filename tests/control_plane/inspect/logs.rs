@@ -71,6 +71,14 @@ async fn logs_of_all_controllers_are_one_in_the_order_of_time(cluster: TestClust
     }
     let text = run(&cluster, &["logs", "-n", "apps", "gitrepo/app"]).await.exits(0);
     text.stdout_has("2026-01-01T00:00:04.000Z error source-controller GitRepository/apps/app: no such host");
+    let just_now = json!({"level": "info", "ts": jiff::Timestamp::now().to_string(), "msg": "just now",
+        "controllerKind": "GitRepository", "namespace": "apps", "name": "app"});
+    writes(&cluster, "source-controller", &format!("{source}{just_now}\n"));
+    for (since, expected) in [("1h", &["just now"][..]), ("9000h", &["cloning", "no such host", "just now"])] {
+        let recent =
+            run(&cluster, &["logs", "-n", "apps", "gitrepo/app", "--since", since, "-o", "json"]).await.exits(0);
+        assert_eq!(messages(&recent.stdout), expected, "since {since}");
+    }
     run(&cluster, &["logs", "--controller", "nope"]).await.exits(3).stderr_has("there is no pod of nope");
     run(&cluster, &["logs", "gitrep/app"]).await.exits(2).stderr_has("did you mean");
     run(&cluster, &["logs", "-f", "--from", &path]).await.exits(2).stderr_has("a dump does not change");
@@ -126,9 +134,11 @@ async fn a_followed_log_goes_on_when_its_pod_is_replaced(cluster: TestCluster) {
     log.push_str(&now("second"));
     writes(&cluster, "source-controller", &log);
     shown("second").await;
-    // Another run of the container begins its log anew.
+    // A log that is rotated begins anew, as that of another run does.
     writes(&cluster, "source-controller", &now("after the restart"));
     shown("after the restart").await;
+    // The next pod has nothing to say yet.
+    writes(&cluster, "source-controller", "");
     let pods = objects::api(&cluster.client(), "v1", "Pod", cluster.namespace()).await.expect("served");
     let name = pods.list(&Default::default()).await.expect("listed").items.into_iter();
     let name =

@@ -51,7 +51,7 @@ pub async fn unbuildable(cluster: &TestCluster, spec: Value) -> Run {
 }
 
 /// Kinds a support engineer would ask for, as `kubectl get -o json` and `kubectl cluster-info dump` write them.
-const DUMPED: [(&str, &str); 15] = [
+const DUMPED: [(&str, &str); 16] = [
     ("fluxcd.controlplane.io/v1", "FluxInstance"),
     ("apps/v1", "Deployment"),
     ("apps/v1", "ReplicaSet"),
@@ -67,6 +67,7 @@ const DUMPED: [(&str, &str); 15] = [
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("source.toolkit.fluxcd.io/v1", "GitRepository"),
     ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+    ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
 ];
 
 /// Writes what a dump of the test's namespace holds: one typed list per kind, the namespace, and the pods' logs.

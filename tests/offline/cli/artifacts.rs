@@ -41,6 +41,12 @@ fn custom_resource_definitions_are_up_to_date() {
     committed_equals_generated("crds", "deploy/crds");
 }
 
+/// An instance is checked by the one of FluxInstance as it is committed.
+#[test]
+fn schemas_are_up_to_date() {
+    committed_equals_generated("schemas", "docs/schemas");
+}
+
 /// The chart is a folder below what else is in `deploy`.
 #[test]
 fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
