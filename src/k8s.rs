@@ -11,7 +11,7 @@ pub(crate) mod merge_keys;
 pub(crate) mod names;
 mod object_id;
 pub(crate) mod pod_trouble;
-mod quantity;
+pub mod quantity;
 pub mod rbac;
 mod resource_type;
 

@@ -135,6 +135,16 @@ fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
         SecretKind::Ssh => ("ssh", "--private-key-file ./identity --knownhosts-file ./known_hosts".to_owned()),
         SecretKind::BasicAuth => ("basic-auth", "--username USER".to_owned()),
         SecretKind::Bucket => ("bucket", "--accesskey KEY".to_owned()),
+        SecretKind::GithubApp => {
+            ("githubapp", "--app-id ID --app-installation-owner ORG --app-private-key-file ./app.pem".to_owned())
+        }
+        SecretKind::Tls => ("tls", "--ca-crt-file ./ca.crt".to_owned()),
+        SecretKind::Proxy => ("proxy", "--address http://HOST:PORT".to_owned()),
+        // Flux reads every file of it: cosign's keys and those of GnuPG.
+        SecretKind::Signers => {
+            let (name, namespace) = (word(name), word(namespace));
+            return format!("kubectl -n {namespace} create secret generic {name} --from-file=./cosign.pub");
+        }
         SecretKind::Sops => ("sops", "--age-key-file ./age.agekey".to_owned()),
     };
     format!("flux-operator create secret {kind} {} -n {} {rest}", word(name), word(namespace))
@@ -212,6 +222,10 @@ mod tests {
             secret(SecretKind::Ssh),
             secret(SecretKind::BasicAuth),
             secret(SecretKind::Bucket),
+            secret(SecretKind::GithubApp),
+            secret(SecretKind::Tls),
+            secret(SecretKind::Proxy),
+            secret(SecretKind::Signers),
             secret(SecretKind::Sops),
             NextStep::Explain(other.clone()),
             NextStep::ReleaseResourceSets,

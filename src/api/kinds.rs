@@ -169,6 +169,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub const INSTANCE: ResourceType = ResourceType::namespaced(well_known::GROUP, "v1", "FluxInstance", "fluxinstances");
 pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
+/// What metrics-server measures (<https://kubernetes.io/docs/tasks/debug/debug-cluster/resource-metrics-pipeline/>).
+pub const POD_METRICS: ResourceType = ResourceType::namespaced("metrics.k8s.io", "v1beta1", "PodMetrics", "pods");
 pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
 pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");
 pub const CONFIG_MAP: ResourceType = ResourceType::namespaced("", "v1", "ConfigMap", "configmaps");

@@ -83,6 +83,12 @@ pub enum SecretKind {
     Ssh,
     BasicAuth,
     Bucket,
+    GithubApp,
+    /// A certificate of its own, or the authority of the server.
+    Tls,
+    Proxy,
+    /// Public keys of who signs.
+    Signers,
     /// Keys that decrypt.
     Sops,
 }

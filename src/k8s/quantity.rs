@@ -55,6 +55,11 @@ impl Quantity {
         Some(Quantity { nanos, binary: binary && nanos >= 1024 * ONE })
     }
 
+    /// How many hundredths of `whole` this is, rounded down; `None` of nothing.
+    pub fn percent_of(self, whole: Quantity) -> Option<i128> {
+        self.nanos.checked_mul(100)?.checked_div(whole.nanos)
+    }
+
     /// Reads a quantity out of a manifest, where it may be a number.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
@@ -73,6 +78,15 @@ pub fn is_quantity_field(key: &str, parent: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_of_a_quantity_is_told_whatever_both_are_written_in() {
+        let share = |part: &str, whole: &str| Quantity::parse(part)?.percent_of(Quantity::parse(whole)?);
+        assert_eq!(share("998123456n", "1"), Some(99));
+        assert_eq!(share("250m", "0.5"), Some(50));
+        assert_eq!(share("2", "1000m"), Some(200));
+        assert_eq!(share("1", "0"), None);
+    }
 
     #[test]
     fn spellings_that_the_api_server_stores_alike_are_equal() {

@@ -1253,6 +1253,34 @@ fn controller_rows() -> Vec<Row> {
             "keeps ending",
         ),
         row(
+            with(
+                ks("app", "", "Applied revision: main@sha1:old"),
+                "/status/lastAppliedRevision",
+                "main@sha1:old".into(),
+            ),
+            [
+                with(
+                    git("", "stored artifact"),
+                    "/status/artifact",
+                    json!({"revision": "main@sha1:new", "lastUpdateTime": "2026-01-01T00:00:00Z", "digest": format!("sha256:{:064}", 1),
+                        "path": "gitrepository/apps/app/new.tar.gz", "url": "http://source-controller/new.tar.gz"}),
+                ),
+                controller("source-controller", 1, 1, json!([])),
+                controller("kustomize-controller", 1, 1, json!([])),
+                with(
+                    controllers_pod(json!({"phase": "Running"})),
+                    "/spec/containers",
+                    json!([{"name": "manager", "image": "x", "resources": {"limits": {"cpu": "1"}}}]),
+                ),
+                json!({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics",
+                    "metadata": {"name": "kc-1", "namespace": "flux-system"}, "timestamp": "2026-01-01T00:00:00Z", "window": "30s",
+                    "containers": [{"name": "manager", "usage": {"cpu": "998123456n", "memory": "100Mi"}}]}),
+            ],
+            "ControllerThrottled",
+            KC,
+            "CPU",
+        ),
+        row(
             ready(),
             [
                 controller("kustomize-controller", 1, 0, json!([])),

@@ -9,7 +9,8 @@ use tokio::time::{Instant, timeout_at};
 use super::from_cluster::{self, CONCURRENCY};
 use super::snapshot::Snapshot;
 use crate::api::kinds::{
-    self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, PVC, REPLICA_SET, SECRET,
+    self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, POD_METRICS, PVC, REPLICA_SET,
+    SECRET,
 };
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::inspect::bundle::{ContainerLog, Gathered, Unread, namespaces_of, standing, summary};
@@ -43,7 +44,8 @@ const BESIDE: [(&str, &str); 7] = [
 pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
     let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
     let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
-    let others = [DEPLOYMENT, REPLICA_SET, POD, EVENT, PVC, LEASE, NAMESPACE, NODE].into_iter().chain(beside);
+    let others =
+        [DEPLOYMENT, REPLICA_SET, POD, POD_METRICS, EVENT, PVC, LEASE, NAMESPACE, NODE].into_iter().chain(beside);
     let of_cluster = [("storage.k8s.io", "StorageClass"), ("", "PersistentVolume")];
     let of_cluster = of_cluster.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
     let others = others.chain(of_cluster).map(|kind| (kind, None));

@@ -85,6 +85,7 @@ pub enum Reason {
     ControllerMissing,
     ControllerStopped,
     ControllerNotReady,
+    ControllerThrottled,
     ShardUnserved,
     Evicted,
     NodeNotReady,

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::{Cause, NextStep, Reason, Walk};
 use crate::api::Component;
-use crate::api::kinds::{self, DEPLOYMENT, FluxKind, INSTANCE};
+use crate::api::kinds::{self, DEPLOYMENT, FluxKind, INSTANCE, POD_METRICS};
 use crate::api::operator::desired_replicas;
 use crate::api::well_known::{self, condition::READY};
 use crate::inspect::components;
 use crate::inspect::operator::{self, OperatorState};
 use crate::k8s::label_selector::LabelSelector;
+use crate::k8s::quantity::Quantity;
 use crate::k8s::{ObjectId, fields, kstatus};
 
 /// A Deployment of a controller, and which objects are its own.
@@ -130,6 +131,35 @@ impl<'a> Walk<'a> {
         cause
     }
 
+    /// The cause why a controller that works is late with an object: it gets no more CPU. `None` where nothing measures that.
+    pub(super) fn throttled(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+        let name = controller_of(kind)?;
+        let controllers = self.controllers();
+        let own = controllers.iter().filter(|controller| controller.component == name && controller.serves(object));
+        own.map(|controller| controller.deployment).find_map(|deployment| {
+            let measured = self.snapshot.list(&POD_METRICS, fields::namespace(deployment));
+            let pods = components::pods(self.snapshot, deployment);
+            let (pod, usage, limit) = pods.into_iter().find_map(|pod| {
+                let metrics = measured.iter().find(|metrics| fields::name(metrics) == fields::name(pod))?;
+                let (usage, limit) = at_its_limit(pod, metrics)?;
+                Some((pod, usage, limit))
+            })?;
+            self.step(deployment, Some(false), "uses all of its CPU");
+            let cause = Cause::new(
+                Reason::ControllerThrottled,
+                deployment,
+                format!("{name} uses all the CPU it may, and is slowed down"),
+            );
+            let size = match self.snapshot.list(&INSTANCE, None).first() {
+                Some(instance) => NextStep::advice("give it more: spec.cluster.size, or a patch of its resources")
+                    .then(NextStep::Edit(ObjectId::of(instance))),
+                None => NextStep::Edit(ObjectId::of(deployment)),
+            };
+            let cause = cause.evidence("status", format!("{} uses {usage} of {limit} CPU", ObjectId::of(pod)), None);
+            Some(cause.at(name).next(size))
+        })
+    }
+
     /// Whether an instance has a controller among its components.
     fn is_component(&self, name: &str) -> bool {
         let instances = self.snapshot.list(&INSTANCE, None);
@@ -174,6 +204,21 @@ impl<'a> Walk<'a> {
             None => cause.next(NextStep::advice("install the operator: nothing else reconciles this kind")),
         })
     }
+}
+
+/// From how many hundredths of its limit on a container is slowed down: what is measured is an average, and late.
+const AT_LIMIT: i128 = 95;
+
+/// Usage and limit of a container that gets no more CPU.
+fn at_its_limit<'a>(pod: &'a Value, metrics: &'a Value) -> Option<(&'a str, &'a str)> {
+    fields::items(pod, "/spec/containers").iter().find_map(|container| {
+        let limit = fields::some_text(container, "/resources/limits/cpu")?;
+        let mut measured = fields::items(metrics, "/containers").iter();
+        let usage = measured.find(|one| fields::text(one, "/name") == fields::text(container, "/name"))?;
+        let usage = fields::some_text(usage, "/usage/cpu")?;
+        let percent = Quantity::parse(usage)?.percent_of(Quantity::parse(limit)?)?;
+        (percent >= AT_LIMIT).then_some((usage, limit))
+    })
 }
 
 fn unserved(object: &Value, name: &str, other: &Controller<'_>) -> Cause {

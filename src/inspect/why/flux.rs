@@ -81,9 +81,9 @@ impl<'a> Walk<'a> {
             return Some(self.failed(kind, object, failed, from));
         }
         if !is_ready && !is_static {
-            return Some(self.unfinished(object, from, is_asked));
+            return Some(self.unfinished(kind, object, from, is_asked));
         }
-        if let Some(cause) = self.behind(object, from) {
+        if let Some(cause) = self.behind(kind, object, from) {
             return Some(cause);
         }
         // What an instance or a dependency applied is looked into when that is asked about itself.
@@ -91,8 +91,8 @@ impl<'a> Walk<'a> {
     }
 
     /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
-    fn behind(&mut self, object: &'a Value, from: usize) -> Option<Cause> {
-        if fields::kind(object) != "Kustomization" || fields::condition(object, READY).is_none() {
+    fn behind(&mut self, kind: &FluxKind, object: &'a Value, from: usize) -> Option<Cause> {
+        if kind.kind != "Kustomization" || fields::condition(object, READY).is_none() {
             return None;
         }
         let source = self.snapshot.get_ref(&trace::source_of(object)?)?;
@@ -106,6 +106,9 @@ impl<'a> Walk<'a> {
         let is_late = bound.into_iter().try_fold(since, |at, part| at.checked_add(part)).is_ok_and(|at| at < self.now);
         if offered == applied || !is_late {
             return None;
+        }
+        if let Some(cause) = self.throttled(kind, object) {
+            return Some(cause);
         }
         let summary = "its source has had a newer revision for long, and it is not applied";
         let cause = Cause::new(Reason::RevisionNotApplied, object, summary)
@@ -501,7 +504,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An object that nobody has finished yet.
-    fn unfinished(&mut self, object: &'a Value, from: usize, is_asked: bool) -> Cause {
+    fn unfinished(&mut self, kind: &FluxKind, object: &'a Value, from: usize, is_asked: bool) -> Cause {
         let is_source = fields::group(object) == kinds::SOURCE_GROUP;
         if is_source && let Some(cause) = self.untried_source(object) {
             return cause;
@@ -513,6 +516,11 @@ impl<'a> Walk<'a> {
             return cause;
         }
         let ready = fields::condition(object, READY);
+        let since = ready.and_then(|c| c.changed()).or_else(|| fields::time(object, "/metadata/creationTimestamp"));
+        let is_long = since.and_then(|since| since.checked_add(QUEUED).ok()).is_some_and(|due| due < self.now);
+        if is_long && let Some(cause) = self.throttled(kind, object) {
+            return cause;
+        }
         let says = ready.map_or("no Ready condition yet", |c| c.message());
         let cause = Cause::new(Reason::InProgress, object, "reconciliation is under way").evidence(
             "condition",

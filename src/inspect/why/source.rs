@@ -28,24 +28,22 @@ impl<'a> Walk<'a> {
     /// A source that reported nothing yet, and of which it is known already what will be missing.
     pub(super) fn untried_source(&mut self, source: &'a Value) -> Option<Cause> {
         let namespace = fields::namespace(source).unwrap_or_default();
-        let secret = self.missing_secret(source)?;
-        let (kind, url) = (fields::kind(source), url(source));
+        let (pointer, secret) = self.missing_secret(source)?;
         Some(
             Cause::new(Reason::SecretMissing, source, "a secret the source refers to does not exist")
                 .evidence("secret", format!("Secret/{namespace}/{secret} not found"), None)
                 .at(format!("{namespace}/{secret}"))
-                .next(create_secret(kind, url, secret, namespace))
+                .next(create_secret(source, pointer, secret))
                 .next(again(source)),
         )
     }
 
     /// A secret that a source refers to, when there is none: with credentials, certificates, of a proxy or of signers.
-    fn missing_secret(&self, source: &'a Value) -> Option<&'a str> {
+    fn missing_secret(&self, source: &'a Value) -> Option<(&'static str, &'a str)> {
         let namespace = fields::namespace(source).unwrap_or_default();
-        SECRETS
-            .into_iter()
-            .filter_map(|pointer| fields::some_text(source, pointer))
-            .find(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET))
+        SECRETS.into_iter().filter_map(|pointer| Some((pointer, fields::some_text(source, pointer)?))).find(
+            |(_, name)| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET),
+        )
     }
 
     /// A source that cannot be fetched.
@@ -58,9 +56,17 @@ impl<'a> Walk<'a> {
             _ => message::source_failure(text),
         };
         let (reason, summary) = found.unwrap_or((Reason::SourceFailed, "the source cannot be fetched"));
-        let secret = fields::some_text(source, "/spec/secretRef/name");
-        let named = secret.or_else(|| message::after(text, "secrets ")).unwrap_or("NAME");
-        let create = create_secret(kind, url, named, namespace);
+        let secret = fields::some_text(source, CREDENTIALS);
+        // The one that the controller names, else one that is not there, else that with the credentials.
+        let is_told = |pointer: &&str| {
+            let name = fields::some_text(source, pointer);
+            name.is_some_and(|name| message::after(text, "secrets ").is_some_and(|told| told == name))
+        };
+        let told =
+            SECRETS.into_iter().find(is_told).and_then(|pointer| Some((pointer, fields::some_text(source, pointer)?)));
+        let (pointer, named) =
+            told.or_else(|| self.missing_secret(source)).unwrap_or((CREDENTIALS, secret.unwrap_or("NAME")));
+        let create = create_secret(source, pointer, named);
         // The server's answer is the same without credentials and without a secret to take them from.
         let (reason, summary) = match reason {
             Reason::CredentialsRejected if self.missing_secret(source).is_some() => {
@@ -122,9 +128,11 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Where a source names the secret with its credentials.
+const CREDENTIALS: &str = "/spec/secretRef/name";
 /// Where a source names secrets.
 const SECRETS: [&str; 4] =
-    ["/spec/secretRef/name", "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
+    [CREDENTIALS, "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
 
 /// What a source asks for at its address.
 const ASKED_FOR: [(&str, &str); 8] = [
@@ -149,16 +157,26 @@ fn again(source: &Value) -> NextStep {
     NextStep::Reconcile { object: ObjectId::of(source), in_process: false, force: false }
 }
 
-/// Creates the kind of secret a source wants.
-fn create_secret(kind: &str, url: &str, name: &str, namespace: &str) -> NextStep {
-    let secret = match kind {
-        "OCIRepository" | "ImageRepository" => {
+/// Creates the kind of secret that a source wants at a place of its spec.
+fn create_secret(source: &Value, pointer: &str, name: &str) -> NextStep {
+    let url = url(source);
+    let is_registry = matches!(fields::kind(source), "OCIRepository" | "ImageRepository") || url.starts_with("oci://");
+    let secret = match pointer {
+        "/spec/certSecretRef/name" => SecretKind::Tls,
+        "/spec/proxySecretRef/name" => SecretKind::Proxy,
+        "/spec/verify/secretRef/name" => SecretKind::Signers,
+        _ if is_registry => {
             let host = url.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
             SecretKind::Registry { host: host.map(Into::into) }
         }
-        "Bucket" => SecretKind::Bucket,
+        _ if fields::kind(source) == "Bucket" => SecretKind::Bucket,
+        _ if fields::text(source, "/spec/provider") == "github" => SecretKind::GithubApp,
         _ if url.starts_with("ssh://") => SecretKind::Ssh,
         _ => SecretKind::BasicAuth,
     };
-    NextStep::CreateSecret { namespace: namespace.into(), name: name.into(), secret }
+    NextStep::CreateSecret {
+        namespace: fields::namespace(source).unwrap_or_default().into(),
+        name: name.into(),
+        secret,
+    }
 }

@@ -117,6 +117,48 @@ fn a_missing_pull_secret_is_told_from_a_rejected_one() {
 }
 
 #[test]
+fn the_secret_that_is_missing_is_created_as_what_it_is_for() {
+    let source = |kind: &str, spec: Value, says: &str| {
+        json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": kind,
+            "metadata": {"name": "app", "namespace": "fs", "generation": 1}, "spec": spec, "status": {"observedGeneration": 1,
+                "conditions": [{"type": "Ready", "status": "False", "reason": "AuthenticationFailed", "message": says,
+                    "observedGeneration": 1, "lastTransitionTime": NOW}]}})
+    };
+    let all = |url: &str| {
+        json!({"url": url, "secretRef": {"name": "creds"}, "certSecretRef": {"name": "ca"},
+            "proxySecretRef": {"name": "proxy"}, "verify": {"secretRef": {"name": "keys"}}})
+    };
+    let github = json!({"url": "https://github.com/a/b", "provider": "github", "secretRef": {"name": "creds"}});
+    let named = |name: &str| format!("failed to get secret 'fs/{name}': secrets \"{name}\" not found");
+    let host = |host: &str| SecretKind::Registry { host: Some(host.into()) };
+    let cases = [
+        ("GitRepository", all("https://example.com/a"), "creds", SecretKind::BasicAuth),
+        ("GitRepository", all("ssh://git@example.com/a"), "creds", SecretKind::Ssh),
+        ("GitRepository", github, "creds", SecretKind::GithubApp),
+        ("HelmRepository", all("oci://example.com/charts"), "creds", host("example.com")),
+        ("HelmRepository", all("https://example.com/charts"), "ca", SecretKind::Tls),
+        ("OCIRepository", all("oci://example.com/a"), "creds", host("example.com")),
+        ("OCIRepository", all("oci://example.com/a"), "ca", SecretKind::Tls),
+        ("GitRepository", all("https://example.com/a"), "proxy", SecretKind::Proxy),
+        ("GitRepository", all("https://example.com/a"), "keys", SecretKind::Signers),
+        ("Bucket", json!({"endpoint": "s3.example.com", "secretRef": {"name": "creds"}}), "creds", SecretKind::Bucket),
+    ];
+    for (kind, spec, name, kind_of_secret) in cases {
+        let create = NextStep::CreateSecret { namespace: "fs".into(), name: name.into(), secret: kind_of_secret };
+        let others = ["creds", "ca", "proxy", "keys"].into_iter().filter(|other| *other != name).map(secret);
+        let object = source(kind, spec.clone(), &named(name));
+        let snapshot = Snapshot::of_dump(others.clone().chain([object.clone()]));
+        let cause = why(&snapshot, &object, NOW.parse().unwrap()).cause.expect("a cause");
+        assert_eq!((cause.reason, &cause.next[0]), (Reason::SecretMissing, &create), "{kind} {name}");
+        // The text does not always say which.
+        let object = source(kind, spec, "authentication required: 401 Unauthorized");
+        let snapshot = Snapshot::of_dump(others.chain([object.clone()]));
+        let cause = why(&snapshot, &object, NOW.parse().unwrap()).cause.expect("a cause");
+        assert_eq!((cause.reason, &cause.next[0]), (Reason::SecretMissing, &create), "{kind} {name}");
+    }
+}
+
+#[test]
 fn a_crash_loop_shows_exit_code_and_last_log_line() {
     let status = json!({"phase": "Running", "containerStatuses": [{"name": "manager", "restartCount": 5,
         "state": {"waiting": {"reason": "CrashLoopBackOff"}},

@@ -28,7 +28,16 @@ fn definitions() -> Vec<Value> {
     let files = std::fs::read_dir(folder).expect("definitions").map(|file| file.expect("a file").path());
     let own = files.map(|path| std::fs::read_to_string(path).expect("read"));
     let own: Vec<Value> = own.flat_map(|text| yaml::parse_documents(&text).expect("YAML")).collect();
-    installed.into_iter().chain(own).filter(is_one).collect()
+    installed.into_iter().chain(own).filter(is_one).chain([measurements()]).collect()
+}
+
+/// What metrics-server serves, as a definition: the API server answers in the same words.
+fn measurements() -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pods.metrics.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
+        "spec": {"group": "metrics.k8s.io", "scope": "Namespaced", "names": {"kind": "PodMetrics", "plural": "pods"},
+            "versions": [{"name": "v1beta1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
 }
 
 async fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
