@@ -7,7 +7,6 @@ use crate::common::lines::Lines;
 use crate::common::manifest_files;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::registries::SourceArgs;
-use crate::render::next_step::sentence;
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured_without_names};
 use crate::shell::{CliError, Exit, Shell};
@@ -73,7 +72,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             distribution: distribution.as_ref(),
         };
         let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
-        let report = report.map_steps(|step| sentence(&step));
+        let whereto = source.whereto();
+        let report = report.map_steps(|step| whereto.sentence(&step));
         let text = match structured_without_names(&report, &args.view.output)? {
             Some(text) => text,
             None if args.short => short(&report),

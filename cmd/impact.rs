@@ -4,7 +4,7 @@ use flux_operator::inspect::impact::impact;
 
 use crate::common::impact_text;
 use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
-use crate::shell::output::{Format, ViewArgs, structured};
+use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show what deleting an object would take along
@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.print(&match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {
-                found.deleted.iter().map(|entry| format!("{}\n", entry.object)).collect()
+                found.deleted.iter().map(|entry| name_line(&entry.object)).collect()
             }
             None => impact_text(&found, matches!(args.view.output, Format::Wide)),
         })?;

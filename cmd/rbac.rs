@@ -295,16 +295,23 @@ impl Rehearsed {
         let read =
             |path: &Path| std::fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned()).map_err(failed);
         let (stdout, stderr) = (read(&stdout)?, read(&stderr)?);
-        let said =
-            |word: &str| stderr.lines().filter(|line| line.contains(word)).map(str::to_owned).collect::<Vec<_>>();
+        let said = |word: &str| stderr.lines().filter_map(|line| said(line, word)).collect::<Vec<_>>();
         Ok(Ending {
             code,
             data: comparable(&stdout),
-            complaints: comparable(&[said("warning:"), said("error:")].concat().join("\n")).into_iter().collect(),
-            errors: said("error:").iter().map(|line| line.trim_start_matches("error: ").to_owned()).collect(),
+            complaints: comparable(&[said("warning"), said("error")].concat().join("\n")).into_iter().collect(),
+            errors: said("error"),
             notes: rehearsal::read(folder.path()).map_err(failed)?,
         })
     }
+}
+
+/// What a line of stderr warns of (`warning`), or what failed (`error`); in words or, where JSON was asked for, as JSON.
+fn said(line: &str, word: &str) -> Option<String> {
+    if let Ok(event) = serde_json::from_str::<Value>(line) {
+        return event["message"].as_str().filter(|_| event["type"] == word).map(str::to_owned);
+    }
+    line.contains(&format!("{word}:")).then(|| line.trim_start_matches(&format!("{word}: ")).to_owned())
 }
 
 /// Whether a command is where only somebody else lets it go on.
@@ -363,6 +370,14 @@ mod tests {
         for (word, _) in NOT_REHEARSED {
             assert!(tree.find_subcommand(word).is_some(), "{word}");
         }
+    }
+
+    #[test]
+    fn warnings_and_errors_are_understood_as_words_and_as_json() {
+        assert_eq!(said("error: cannot list", "error").as_deref(), Some("cannot list"));
+        assert_eq!(said(r#"{"type":"error","message":"cannot list"}"#, "error").as_deref(), Some("cannot list"));
+        assert_eq!(said(r#"{"type":"warning","message":"m"}"#, "error"), None);
+        assert_eq!(said("◎ kustomization/a: error", "error"), None);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use flux_operator::inspect::page::{PageOptions, page};
 use crate::common::desired::desired_objects;
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::registries::SourceArgs;
-use crate::render::next_step::command;
 use crate::render::page::html;
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -96,9 +95,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }
-        let page = viewed.value.map_steps(|step| command(&step));
+        let whereto = source.whereto();
+        let page = viewed.value.map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text)?,
+            (None, Some(_)) if shell.rehearses() => {}
             (None, Some(path)) if !to_stdout => {
                 write(path, &html(&page), args.overwrite)?;
                 shell.print(&format!("{}\n", path.display()))?;

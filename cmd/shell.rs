@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 mod config;
 pub mod confirm;
 pub mod environment;
@@ -148,23 +150,43 @@ impl Shell {
         }
     }
 
-    /// One line of talk on stderr; silent with `--quiet`.
+    /// One line of talk on stderr; silent with `--quiet`. Who expects JSON there gets an object a line, as of everything below.
     pub fn status(&self, line: &str) {
-        if !self.global.quiet {
-            self.line(&harmless(line));
+        if self.global.quiet {
+            return;
+        }
+        match self.structured_errors {
+            true => self.event("status", &json!({"message": line})),
+            false => self.line(&harmless(line)),
         }
     }
 
     /// A warning on stderr, shown also with `--quiet`.
     pub fn warn(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint("warning:", error::YELLOW), harmless(text)));
+        match self.structured_errors {
+            true => self.event("warning", &json!({"message": text})),
+            false => self.line(&format!("{} {}", self.paint("warning:", error::YELLOW), harmless(text))),
+        }
     }
 
     /// A hint on stderr; silent with `--quiet`.
     pub fn hint(&self, text: &str) {
-        if !self.global.quiet {
-            self.line(&format!("{} {}", self.paint("hint:", error::CYAN), harmless(text)));
+        if self.global.quiet {
+            return;
         }
+        match self.structured_errors {
+            true => self.event("hint", &json!({"message": text})),
+            false => self.line(&format!("{} {}", self.paint("hint:", error::CYAN), harmless(text))),
+        }
+    }
+
+    /// One line of JSON on stderr: what sort of event it is, and its members.
+    pub fn event(&self, sort: &str, members: &Value) {
+        let mut event = json!({"type": sort});
+        if let (Some(event), Some(members)) = (event.as_object_mut(), members.as_object()) {
+            event.extend(members.clone());
+        }
+        self.line(&event.to_string());
     }
 
     /// Prints an error once and returns the exit code it stands for.
@@ -173,7 +195,7 @@ impl Shell {
             // The terminal has written `^C`, and the cursor stands behind it.
             let _ = writeln!(io::stderr().lock());
         }
-        error.print_for(self.structured_errors, self.color, self.global.context.as_deref());
+        error.print_for(self.structured_errors, self.color, &self.global);
         error.exit()
     }
 

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::watch::Changes;
-use crate::render::next_step::command;
 use crate::render::screen::Screen;
 use crate::render::table::{short_revision, terminal_width};
 use crate::shell::output::{Format, ViewArgs, structured};
@@ -78,7 +77,8 @@ async fn look(shell: &Shell, source: &Source<'_>) -> Result<StatusView<String>, 
     for refusal in &viewed.refusals {
         shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
     }
-    Ok(viewed.value.map_steps(|step| command(&step)))
+    let whereto = source.whereto();
+    Ok(viewed.value.map_steps(|step| whereto.command(&step)))
 }
 
 fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -> Result<String, CliError> {

@@ -1,10 +1,13 @@
 //! Following objects until they are ready or gone, with what moves on the way and what was seen last at the end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::time::Duration;
 
 use flux_operator::api::well_known;
+use flux_operator::cluster::ClusterError;
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::why::{self, Unattended};
 use flux_operator::k8s::kstatus::Status;
 use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
@@ -39,7 +42,20 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
         let key = one.target.reference();
         progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
         let wait = wait(session, one).await?;
-        let result = wait.until_ready(one.request.as_deref(), |sign| show(&progress, &key, &sign)).await;
+        let signs = Signs::default();
+        let ready = wait.until_ready(one.request.as_deref(), |sign| {
+            signs.note(&sign);
+            show(&progress, &key, &sign);
+        });
+        let result = tokio::select! {
+            // What is there is seen before anybody is missed.
+            biased;
+            result = ready => result,
+            error = unattended(session, one, &signs) => {
+                progress.borrow_mut().fail(&key, error.message());
+                return Err(error);
+            }
+        };
         match &result {
             Ok(message) => progress.borrow_mut().set(&key, State::Done, message),
             Err(error) => progress.borrow_mut().fail(&key, &error.to_string()),
@@ -171,6 +187,72 @@ pub fn uid_of(object: &Value) -> Option<String> {
 /// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
 fn is_static(object: &Value) -> bool {
     object["kind"] == "HelmRepository" && object["spec"]["type"] == "oci"
+}
+
+/// How long an object may lie as it is before somebody looks who should attend to it.
+const UNTOUCHED: Duration = Duration::from_millis(900);
+/// How long where Flux may work from elsewhere.
+const UNTOUCHED_FROM_ELSEWHERE: Duration = Duration::from_secs(15);
+
+/// Whether an object that is waited for moves.
+#[derive(Default)]
+struct Signs {
+    count: Cell<usize>,
+    first: Notify,
+}
+
+impl Signs {
+    fn note(&self, sign: &WaitEvent) {
+        match sign {
+            WaitEvent::Pending(_) | WaitEvent::Condition(_) => {
+                self.count.set(self.count.get() + 1);
+                self.first.notify_one();
+            }
+            WaitEvent::Missing | WaitEvent::Event(_) | WaitEvent::Finalizers(_) | WaitEvent::Retrying(_) => {}
+        }
+    }
+}
+
+/// The error of waiting for an object that nobody will look at; does not return where somebody does, or where that cannot be told.
+async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+    if session.shell.rehearses() {
+        return std::future::pending().await;
+    }
+    signs.first.notified().await;
+    let before = signs.count.get();
+    tokio::time::sleep(UNTOUCHED).await;
+    // Whatever Deployments say, somebody is at work.
+    if signs.count.get() == before
+        && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
+            timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await
+    {
+        if !is_certain {
+            tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
+        }
+        if signs.count.get() != before {
+            return std::future::pending().await;
+        }
+        let target = &followed.target;
+        let place = session.place(&target.reference());
+        let error = match followed.request {
+            Some(_) => CliError::failed(format!("the request is stored on {place}, but nobody will act on it")),
+            None => CliError::new(Exit::Unhealthy, format!("{place} does not become ready: nobody looks at it")),
+        };
+        let error = error.cause(cause.summary).object(target.reference());
+        let steps = cause.next.iter().map(|step| session.whereto().sentence(step));
+        return steps.fold(error, CliError::hint);
+    }
+    std::future::pending().await
+}
+
+async fn who_is_missing(session: &Session<'_>, target: &Target) -> Result<Option<Unattended>, ClusterError> {
+    let resource = target.kind.resource_type();
+    let now = jiff::Timestamp::now();
+    let found = from_cluster::collect(&session.cluster, |snapshot| {
+        let object = snapshot.get(&resource, Some(&target.namespace), &target.name)?;
+        why::unattended(snapshot, object, now)
+    });
+    Ok(found.await?.value)
 }
 
 /// The words that name all targets after a verb.

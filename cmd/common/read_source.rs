@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::session::Session;
 use crate::common::connect::cli_error;
+use crate::render::next_step::Whereto;
 use crate::shell::{CliError, Exit, Shell};
 
 /// The way out where the API server does not serve what was asked for.
@@ -122,6 +123,14 @@ impl<'a> Source<'a> {
         match self {
             Source::Cluster(session) => session.cluster.endpoint.place(),
             Source::Dump(..) => "the dump".into(),
+        }
+    }
+
+    /// Where the next command has to go; a dump is of no cluster.
+    pub fn whereto(&self) -> Whereto {
+        match self {
+            Source::Cluster(session) => session.whereto(),
+            Source::Dump(..) => Whereto::default(),
         }
     }
 

@@ -144,12 +144,14 @@ pub async fn send(
         let patch = act.patch(target.kind.suspension, &token);
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
-        let told = match session.shell.has_structured_errors() {
+        match session.shell.has_structured_errors() {
             // As the progress of a run tells it.
-            true => json!({"type": "requestStored", "object": target.id().to_string()}).to_string(),
-            false => format!("{prefix}{} {}", act.done(), session.place(&target.reference())),
-        };
-        session.shell.status(&told);
+            true if session.shell.global().quiet => {}
+            true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
+            false => {
+                session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
+            }
+        }
         Ok(Sent { target: target.clone(), token: token.clone(), object })
     });
     let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;

@@ -651,3 +651,15 @@ fn lower(text: &str) -> String {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_health_check_has_no_count_that_never_rises() {
+        let seen = |stage, done, of| Seen { stage: Some(stage), done, of, ..Seen::default() };
+        assert_eq!(stage_text(&seen(Stage::Health, 0, 32)), "Running health checks of 32 objects");
+        assert!(stage_text(&seen(Stage::Prune, 3, 32)).ends_with(" (3 of 32)"));
+    }
+}

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Target;
 use super::args::{Named, Wanted};
 use crate::common::connect::{cli_error, connect};
+use crate::render::next_step::Whereto;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Deadline of a command, unless `--timeout` says otherwise.
@@ -146,15 +147,12 @@ impl<'a> Session<'a> {
 
     /// A command line that works on the same cluster and namespace as this one.
     pub fn command(&self, words: &str, namespace: &str) -> String {
-        let global = self.shell.global();
-        let mut line = format!("flux-operator {words} -n {namespace}");
-        if let Some(context) = &self.context {
-            line.push_str(&format!(" --context {context}"));
-        }
-        if let Some(path) = &global.kubeconfig {
-            line.push_str(&format!(" --kubeconfig {}", path.display()));
-        }
-        line
+        format!("flux-operator {words} -n {namespace}{}", self.whereto().flags())
+    }
+
+    /// The flags that led here.
+    pub fn whereto(&self) -> Whereto {
+        Whereto { context: self.context.clone(), kubeconfig: self.shell.global().kubeconfig.clone() }
     }
 
     /// The command that shows what goes on with an object.

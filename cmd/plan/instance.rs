@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use flux_operator::api::FluxInstance;
+use flux_operator::api::kinds::SECRET;
 use flux_operator::format::{json, yaml};
+use flux_operator::inspect::next_step::{NextStep, SecretKind};
 use flux_operator::reconcile::{Plan, SavedPlan};
+use futures::future::join_all;
 use jiff::Timestamp;
 
 use super::view;
 use crate::common::manifest_file::read_instance_for;
-use crate::common::run_in_process::{self, DistributionArgs};
+use crate::common::run_in_process::{self, DistributionArgs, instance_of};
 use crate::common::saved_plan::PlanFile;
 use crate::common::{Session, Target};
 use crate::render::table::terminal_width;
@@ -90,13 +94,56 @@ async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
     let mode = args.progress.progress;
     let Some(file) = &args.filename else {
         let target = session.instance(&args.name);
-        let plan = run_in_process::plan(&session, &target, None, &args.distribution, mode).await?;
-        return Ok(SavedPlan { instance: None, plan });
+        let plan = run_in_process::plan(&session, &target, None, &args.distribution, mode);
+        let (plan, missing) = tokio::join!(plan, async {
+            let object = session.cluster.read(&target.id()).await.ok().flatten()?;
+            Some(missing_secrets(&session, &instance_of(object).ok()?).await)
+        });
+        return Ok(SavedPlan { instance: None, plan: warned(plan?, missing.unwrap_or_default()) });
     };
     let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell)?;
     let target = Target::of_instance(&manifest.instance);
-    let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode).await?;
-    Ok(SavedPlan { instance: Some(manifest.written), plan })
+    let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode);
+    let (plan, missing) = tokio::join!(plan, missing_secrets(&session, &manifest.instance));
+    Ok(SavedPlan { instance: Some(manifest.written), plan: warned(plan?, missing) })
+}
+
+fn warned(plan: Plan, warnings: Vec<String>) -> Plan {
+    Plan { warnings: [plan.warnings, warnings].concat(), ..plan }
+}
+
+/// What an instance pulls with later than while it is planned, and that is not there; who may not look is told nothing.
+async fn missing_secrets(session: &Session<'_>, instance: &FluxInstance) -> Vec<String> {
+    let namespace = instance.namespace_or_default();
+    let (distribution, sync) = (&instance.spec.distribution, instance.spec.sync.as_ref());
+    let host = |address: &str| {
+        let address = address.split_once("://").map_or(address, |(_, rest)| rest);
+        address.split('/').next().map(str::to_owned)
+    };
+    let images = distribution.image_pull_secret.as_ref().map(|name| {
+        let secret = SecretKind::Registry { host: host(&distribution.registry) };
+        ("spec.distribution.imagePullSecret", name, secret)
+    });
+    let source = sync.and_then(|sync| {
+        let secret = match sync.kind.as_str() {
+            "OCIRepository" => SecretKind::Registry { host: host(&sync.url) },
+            "Bucket" => SecretKind::Bucket,
+            _ if sync.provider.as_deref() == Some("github") => SecretKind::GithubApp,
+            _ if sync.url.starts_with("ssh://") => SecretKind::Ssh,
+            _ => SecretKind::BasicAuth,
+        };
+        Some(("spec.sync.pullSecret", sync.pull_secret.as_ref()?, secret))
+    });
+    let looks = [images, source].into_iter().flatten().map(async |(field, name, secret)| {
+        let found = session.cluster.get_metadata(&SECRET, Some(namespace), name).await;
+        if !found.is_err_and(|error| error.is_not_found()) {
+            return None;
+        }
+        let create = NextStep::CreateSecret { namespace: namespace.to_owned(), name: name.clone(), secret };
+        let create = session.whereto().command(&create);
+        Some(format!("{field} names Secret/{namespace}/{name}, which is not there: create it with `{create}`"))
+    });
+    join_all(looks).await.into_iter().flatten().collect()
 }
 
 fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {

@@ -1,6 +1,7 @@
 //! The words for what the library calls a next step: the only place that knows which command line does it.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::GROUP;
@@ -77,10 +78,53 @@ pub fn command(step: &NextStep) -> String {
 
 /// A step as a hint: what to run, or what to do.
 pub fn sentence(step: &NextStep) -> String {
-    match step {
-        NextStep::Advice(text) => text.clone(),
-        NextStep::Then { first, then } => format!("{first}: `{}`", command(then)),
-        step => format!("run `{}`", command(step)),
+    Whereto::default().sentence(step)
+}
+
+/// The flags that led a command to its cluster: with them the next command goes there as well.
+#[derive(Clone, Debug, Default)]
+pub struct Whereto {
+    pub context: Option<String>,
+    pub kubeconfig: Option<PathBuf>,
+}
+
+impl Whereto {
+    /// ` --context dev --kubeconfig FILE`, as far as they were given.
+    pub fn flags(&self) -> String {
+        let context = self.context.iter().map(|context| format!(" --context {}", word(context)));
+        let file = self.kubeconfig.iter().map(|path| format!(" --kubeconfig {}", word(&path.display().to_string())));
+        context.chain(file).collect()
+    }
+
+    /// As [`command`], for the same cluster.
+    pub fn command(&self, step: &NextStep) -> String {
+        let line = match step {
+            // Files and versions are the same everywhere.
+            NextStep::BuildExportedInstance
+            | NextStep::CreateInstance
+            | NextStep::ListVersions
+            | NextStep::ListImages
+            | NextStep::CheckFiles { .. } => return command(step),
+            NextStep::Advice(_) | NextStep::Then { .. } => return self.sentence(step),
+            step => command(step),
+        };
+        let flags = self.flags();
+        if let Some(rest) = line.strip_prefix("kubectl") {
+            return format!("kubectl{flags}{rest}");
+        }
+        match line.split_once(" > ") {
+            Some((line, file)) => format!("{line}{flags} > {file}"),
+            None => format!("{line}{flags}"),
+        }
+    }
+
+    /// As [`sentence`], for the same cluster.
+    pub fn sentence(&self, step: &NextStep) -> String {
+        match step {
+            NextStep::Advice(text) => text.clone(),
+            NextStep::Then { first, then } => format!("{first}: `{}`", self.command(then)),
+            step => format!("run `{}`", self.command(step)),
+        }
     }
 }
 
@@ -262,6 +306,26 @@ mod tests {
             }
         }
         assert!(own > 20, "{own}");
+    }
+
+    #[test]
+    fn the_next_command_goes_to_the_cluster_of_this_one() {
+        let there = Whereto { context: Some("prod eu".into()), kubeconfig: Some("k.yaml".into()) };
+        let flags = "--context 'prod eu' --kubeconfig k.yaml";
+        let mut elsewhere = 0;
+        for step in samples() {
+            let line = there.command(&step);
+            let is_local = line == command(&step);
+            assert!(is_local || line.matches(flags).count() == 1, "{line}");
+            elsewhere += usize::from(!is_local);
+            if line.starts_with("kubectl ") {
+                assert!(line.starts_with(&format!("kubectl {flags} ")), "{line}");
+            }
+            assert_eq!(Whereto::default().command(&step), command(&step));
+        }
+        assert!(elsewhere > 40, "{elsewhere}");
+        let export = NextStep::ExportInstance(ObjectId::new(GROUP, "FluxInstance", Some("fs"), "flux"));
+        assert_eq!(there.command(&export), format!("flux-operator export instance flux -n fs {flags} > instance.yaml"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
-use super::harmless;
+use super::{GlobalArgs, harmless};
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -146,18 +146,31 @@ impl CliError {
         self
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     pub fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Prints the error; command lines of kubectl in its hints go to the context that was asked for.
-    pub(super) fn print_for(&self, structured: bool, color: bool, context: Option<&str>) {
-        let Some(context) = context else { return self.print(structured, color) };
-        let named = |hint: &String| match hint.contains("`kubectl config ") {
+    /// Prints the error. Command lines of kubectl in its hints go to the context that was asked for, and the limit of the command
+    /// is named where that was shorter than the one of a call.
+    pub(super) fn print_for(&self, structured: bool, color: bool, flags: &GlobalArgs) {
+        let is_limited = flags.timeout.as_ref().is_some_and(|whole| whole.0 <= flags.request_timeout.0);
+        let limited = |hint: String| match is_limited {
+            true => hint.replace("wait longer with --request-timeout", "wait longer with --timeout"),
+            false => hint,
+        };
+        let named = |hint: &String, context: &str| match hint.contains("`kubectl config ") {
             true => hint.clone(),
+            // The steps of a cause say it themselves.
+            false if hint.contains("--context ") => hint.clone(),
             false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
         };
-        let hints = self.hints.iter().map(named).collect();
+        let placed =
+            |hint| flags.context.as_deref().map_or_else(|| String::clone(hint), |context| named(hint, context));
+        let hints = self.hints.iter().map(placed).map(limited).collect();
         CliError { hints, ..self.clone() }.print(structured, color);
     }
 
@@ -173,7 +186,7 @@ impl CliError {
     fn json(&self) -> String {
         let (code, category) = self.exit.code_and_category();
         let value = serde_json::json!({
-            "code": code, "category": category, "object": self.object, "message": self.message,
+            "type": "error", "code": code, "category": category, "object": self.object, "message": self.message,
             "causes": self.causes, "hints": self.hints,
         });
         format!("{value}\n")

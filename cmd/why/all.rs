@@ -10,8 +10,7 @@ use super::Args;
 use crate::common::lines::Lines;
 use crate::common::list::place;
 use crate::common::read_source::{Source, within};
-use crate::render::next_step::command;
-use crate::shell::output::{Format, structured};
+use crate::shell::output::{Format, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 /// How many of those that a cause takes down are named.
@@ -30,11 +29,12 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }
-        let found = viewed.value.map_steps(|step| command(&step));
+        let whereto = source.whereto();
+        let found = viewed.value.map_steps(|step| whereto.command(&step));
         let text = match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {
-                found.causes.iter().map(|group| format!("{}\n", group.cause.object)).collect()
+                found.causes.iter().map(|group| name_line(&group.cause.object)).collect()
             }
             None => {
                 let all = matches!(args.view.output, Format::Wide);

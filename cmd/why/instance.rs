@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::common::lines::Lines;
 use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, within};
-use crate::render::next_step::command;
-use crate::shell::output::{Format, ViewArgs, structured};
+use crate::render::next_step::Whereto;
+use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Explain why an instance is not ready
@@ -43,22 +43,25 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| why(snapshot, &instance, now)).await
         })
         .await??;
-        answer(shell, &args.view.output, viewed, now)
+        answer(shell, &args.view.output, viewed, now, &source.whereto())
     })
 }
 
 /// Shows what explains one object.
-pub fn answer(shell: &Shell, output: &Format, viewed: Viewed<Why>, now: Timestamp) -> Result<Exit, CliError> {
+pub fn answer(
+    shell: &Shell,
+    output: &Format,
+    viewed: Viewed<Why>,
+    now: Timestamp,
+    whereto: &Whereto,
+) -> Result<Exit, CliError> {
     for refusal in &viewed.refusals {
         shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
     }
-    let found = viewed.value.map_steps(|step| command(&step));
+    let found = viewed.value.map_steps(|step| whereto.command(&step));
     let text = match structured(&found, output)? {
         Some(text) => text,
-        None if matches!(output, Format::Name) => {
-            let object = found.cause.as_ref().map_or(&found.object, |c| &c.object);
-            format!("{object}\n")
-        }
+        None if matches!(output, Format::Name) => name_line(found.cause.as_ref().map_or(&found.object, |c| &c.object)),
         None => screen(shell, &found, now),
     };
     shell.print_in_colour(&text)?;

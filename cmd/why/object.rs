@@ -19,6 +19,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| why(snapshot, &object, now)).await
         })
         .await??;
-        super::instance::answer(shell, &args.view.output, viewed, now)
+        super::instance::answer(shell, &args.view.output, viewed, now, &source.whereto())
     })
 }

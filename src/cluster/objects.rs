@@ -267,7 +267,7 @@ impl Cluster {
     pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
         let resource = self.resource(id).await?;
         // Guarded by the resource version, the second of two has no effect.
-        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}?fieldManager={manager}");
             Call { repeat, ..Call::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
@@ -301,7 +301,7 @@ impl Cluster {
         let resource = self.resource(&id).await?;
         let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
         // Under a fixed name the second of two is refused.
-        let repeat = Repeat { after_unclear_answer: true, after_conflict: false };
+        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
         let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
         match self.send(Ok(call), "create", &id).await {
             Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(None),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::{Call, encode, object_path};
+use super::retry::Repeat;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::{POD, ResourceType};
 
@@ -46,6 +47,8 @@ impl Cluster {
     }
 
     /// Returns the last lines of a container's log, of its run before this one if `previous`.
+    ///
+    /// Asked for once: a log explains, and whoever wants it has waited for other answers already.
     pub async fn log(
         &self,
         namespace: &str,
@@ -58,7 +61,8 @@ impl Cluster {
             let path = object_path(&POD, Some(namespace), pod)?;
             let container = encode(container);
             let path = format!("{path}/log?container={container}&tailLines={lines}&previous={previous}");
-            self.answer_text(Call::get(path)).await
+            let repeat = Repeat { never: true, ..Repeat::default() };
+            self.answer_text(Call { repeat, ..Call::get(path) }).await
         };
         let text =
             answer.await.map_err(|e| self.explain(&e, format!("read the log of pod/{namespace}/{pod}"), None))?;

@@ -40,6 +40,8 @@ pub(super) struct Repeat {
     pub after_unclear_answer: bool,
     /// A conflict is an accident between two writers, and the next try may win.
     pub after_conflict: bool,
+    /// The answer is worth no second time, whatever keeps it away.
+    pub never: bool,
 }
 
 /// A call is about to be sent again.
@@ -225,6 +227,7 @@ impl Failure {
     fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: Repeat) -> Option<Self> {
         let idempotent = idempotent || repeat.after_unclear_answer;
         match answer {
+            _ if repeat.never => None,
             Ok(response) => {
                 let status = response.status();
                 let conflict = status == StatusCode::CONFLICT && repeat.after_conflict;
@@ -340,7 +343,8 @@ mod tests {
         assert!(!repeats(409, none) && !repeats(500, none) && repeats(503, none));
         assert!(repeats(409, Repeat { after_conflict: true, ..none }));
         assert!(repeats(500, Repeat { after_unclear_answer: true, ..none }));
-        assert!(!repeats(422, Repeat { after_conflict: true, after_unclear_answer: true }));
+        assert!(!repeats(503, Repeat { never: true, after_unclear_answer: true, ..none }));
+        assert!(!repeats(422, Repeat { after_conflict: true, after_unclear_answer: true, never: false }));
     }
 
     #[test]

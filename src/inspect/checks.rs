@@ -13,7 +13,7 @@ use super::read::snapshot::Snapshot;
 use super::upgrade::{self, Argument, Target};
 use super::{components, operator, trace, version};
 use crate::api::crd;
-use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind};
+use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind, INSTANCE};
 use crate::api::lease::Holder;
 use crate::api::operator::{desired_replicas, runs_this_program};
 use crate::api::well_known::{self, condition};
@@ -441,6 +441,9 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
                 None => group.fail(&name, "nothing has reconciled it yet", why),
             }
         }
+        None if !snapshot.knows(&INSTANCE) && !snapshot.is_dump() => {
+            group.skip("fluxinstance", "FluxInstances cannot be read");
+        }
         None => group.warn(
             "fluxinstance",
             format!("no FluxInstance in namespace {}", options.namespace),
@@ -598,7 +601,8 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     let mut old: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut seen = 0usize;
     let mut not_ready: Vec<&str> = vec![];
-    for kind in snapshot.defined_kinds() {
+    let kinds = snapshot.defined_kinds();
+    for kind in &kinds {
         let current = current_versions(snapshot, kind);
         for object in snapshot.list(&kind.resource_type(), None) {
             seen += 1;
@@ -627,7 +631,10 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
         );
     }
     let written = outdated_manifests(snapshot, &mut group);
-    if old.is_empty() && written == 0 {
+    let is_refused = |kind: &&FluxKind| !snapshot.is_dump() && !snapshot.knows(&kind.resource_type());
+    if old.is_empty() && written == 0 && seen == 0 && kinds.iter().any(is_refused) {
+        group.skip("deprecated versions", "Flux objects cannot be read");
+    } else if old.is_empty() && written == 0 {
         group.pass("deprecated versions", format!("none among {seen} Flux objects"));
     }
     if !not_ready.is_empty() {

@@ -157,7 +157,8 @@ impl Found<'_> {
         if depth == 0 {
             return;
         }
-        if is_reconciler(&id) {
+        // Who uninstalls Flux lets go of its objects: what they have applied stays.
+        if is_reconciler(&id) && through.kind != "FluxInstance" {
             self.below(live, depth - 1);
         }
         if concern == Concern::Namespace {
@@ -211,6 +212,9 @@ fn protection(owner: &Value, live: &Value) -> Option<String> {
     match fields::kind(owner) {
         "Kustomization" => is(KUSTOMIZE_PRUNE_ANNOTATION, "disabled"),
         "HelmRelease" => is(HELM_KEEP, "keep"),
+        "FluxInstance" if fields::kind(live) == "Namespace" => {
+            Some("a namespace may hold what is not Flux's".to_owned())
+        }
         _ => is(well_known::PRUNE, "disabled"),
     }
 }
@@ -369,6 +373,25 @@ mod tests {
         }
         let deletes = json!({"prune": false, "deletionPolicy": "Delete"});
         assert_eq!(look(vec![ks("root", deletes, &["apps_config__ConfigMap"]), config()]).deleted.len(), 1);
+    }
+
+    #[test]
+    fn with_flux_goes_neither_its_namespace_nor_what_it_has_deployed() {
+        let entries = json!([{"id": "_fs__Namespace", "v": "v1"}, {"id": "fs_source-controller_apps_Deployment", "v": "v1"},
+            {"id": "fs_sync_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"}]);
+        let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": "fs"}, "status": {"inventory": {"entries": entries}}});
+        let mut controller = plain("Deployment", "fs", "source-controller", json!({}));
+        controller["apiVersion"] = "apps/v1".into();
+        let found = look(vec![
+            instance,
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fs"}}),
+            controller,
+            ks("sync", json!({"prune": true}), &["apps_config__ConfigMap"]),
+            plain("ConfigMap", "apps", "config", json!({})),
+        ]);
+        assert_eq!(told(&found.deleted), ["Kustomization/fs/sync", "Deployment/fs/source-controller"]);
+        assert_eq!(told(&found.kept), ["Namespace/fs a namespace may hold what is not Flux's"]);
     }
 
     #[test]

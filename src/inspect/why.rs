@@ -81,6 +81,33 @@ pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
     Why { object: ObjectId::of(object), ready: cause.is_none(), walk: walk.steps, cause }
 }
 
+/// Why nobody will look at an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unattended {
+    pub cause: Cause,
+    /// False where nothing of Flux is in the cluster at all: then it may work from elsewhere.
+    pub is_certain: bool,
+}
+
+/// Whether nobody will look at an object: its controller or the operator is not there, is scaled to zero, or leaves the object to a
+/// shard that nobody runs. `None` where somebody may, also where that cannot be told.
+pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<Unattended> {
+    let mut walk = Walk::new(snapshot, object, now);
+    if walk.is_about_an_instance() {
+        let cause = walk.gone_operator("nothing will look at the instance")?;
+        return Some(Unattended { cause, is_certain: true });
+    }
+    let kind = kinds::of(fields::group(object), fields::kind(object))?;
+    // Pods that are not ready may become so.
+    let cause = walk.controller(kind, object).filter(|cause| match cause.reason {
+        Reason::ControllerMissing | Reason::ControllerStopped | Reason::ShardUnserved => true,
+        Reason::OperatorAbsent => cause.object.kind != DEPLOYMENT.kind,
+        _ => false,
+    })?;
+    let is_certain = cause.reason != Reason::ControllerMissing || walk.is_at_work(&cause.object.name);
+    Some(Unattended { cause, is_certain })
+}
+
 /// The newest moment a dump speaks of, which is about when it was written.
 pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
     let condition_times = |object: &Value| {
@@ -322,26 +349,10 @@ impl<'a> Walk<'a> {
         } else {
             return None;
         };
+        if let Some(gone) = self.gone_operator(waiting) {
+            return Some(gone);
+        }
         match self.operator_state() {
-            OperatorState::Absent => Some(
-                Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
-                    .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
-                    .next(NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false }),
-            ),
-            OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => Some(
-                Cause::new(
-                    Reason::OperatorAbsent,
-                    deployment,
-                    format!("the operator is scaled to zero, and {waiting}"),
-                )
-                .evidence("spec", "replicas: 0", None)
-                .next(NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 })
-                .next(NextStep::Reconcile {
-                    object: ObjectId::of(instance),
-                    in_process: true,
-                    force: false,
-                }),
-            ),
             OperatorState::Stopped(deployment) => self.deployment(deployment).or_else(|| {
                 let health = kstatus::compute(deployment);
                 Some(
@@ -363,7 +374,33 @@ impl<'a> Walk<'a> {
                 .evidence("lease", "the holder stopped renewing it", lease.renewed)
                 .next(NextStep::Restart(ObjectId::of(deployment))),
             ),
-            OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => None,
+            OperatorState::Absent | OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => {
+                None
+            }
+        }
+    }
+
+    /// The operator is not there at all, or is told not to run; then `waiting` is what that means.
+    fn gone_operator(&self, waiting: &str) -> Option<Cause> {
+        let instance = self.subject;
+        let here = NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false };
+        match self.operator_state() {
+            OperatorState::Absent => Some(
+                Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
+                    .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
+                    .next(here),
+            ),
+            OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => Some(
+                Cause::new(
+                    Reason::OperatorAbsent,
+                    deployment,
+                    format!("the operator is scaled to zero, and {waiting}"),
+                )
+                .evidence("spec", "replicas: 0", None)
+                .next(NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 })
+                .next(here),
+            ),
+            _ => None,
         }
     }
 

@@ -346,10 +346,19 @@ pub fn on_files() -> Vec<Row> {
     ] {
         rows.push(row(2, format!("F {read} -o name --from $DUMP")).matches(r"\A([a-z.0-9]+/\S+\n)+\z"));
     }
-    for read in ["trace ks/flux-system -n flux-system", "check", "why", "status"] {
-        let line = format!("F {read} -o name --from $DUMP; rc=$?; [ $rc != 0 ] || [ $rc != 2 ]");
-        rows.push(row(2, line).hides("✔").hides("Managed by:").hides("✗"));
+    for read in [
+        "trace ks/flux-system -n flux-system",
+        "why",
+        "why instance",
+        "why ks/web -n apps",
+        "status",
+        "impact instance flux -n flux-system",
+    ] {
+        let line = format!("F {read} -o name --from $DUMP; rc=$?; [ $rc = 0 ] || [ $rc = 7 ]");
+        // What goes with Flux is not the namespace.
+        rows.push(row(2, line).matches(r"\A([a-z.0-9]+/\S+\n)+\z").hides("namespace/"));
     }
+    rows.push(row(2, "F check -o name --from $DUMP").code(2).says("no objects that have names").without_data());
     rows.extend([
         row(3, "F get ks -A -o wide --from $DUMP").shows("INTERVAL"),
         row(3, "F get components -o wide --from $DUMP").shows("50m/64Mi"),
@@ -401,7 +410,9 @@ pub fn on_files() -> Vec<Row> {
                 .matches("(?i)kustomization/flux-system"),
         );
         rows.push(row(14, format!("F events {kind} web -n apps --from $DUMP")).shows("web"));
-        rows.push(row(14, format!("F impact {kind}/flux-system -n flux-system --from $DUMP")).matches("."));
+        rows.push(
+            row(14, format!("F impact {kind}/flux-system -n flux-system --from $DUMP")).matches("(?i)flux-system"),
+        );
         rows.push(row(14, format!("F explain {kind}.spec.path")).shows("path"));
     }
     for kind in ["instance", "FluxInstance", "fluxinstance", "fluxinstances", "fluxinstances.fluxcd.controlplane.io"] {
@@ -505,7 +516,7 @@ pub fn on_files() -> Vec<Row> {
         row(48, format!("{SECRET} {EXPORT}"))
             .types("Enter the password: ", "^C")
             .code(130)
-            .says("")
+            .matches(ON_ITS_OWN_LINE)
             .shows("nothing was changed"),
         row(48, format!("{SECRET} {EXPORT} </dev/null")).code(2).says("--password-stdin"),
         row(49, format!("echo y > pw; {SECRET} --password-file pw {EXPORT}")).shows("password: \"y\""),
@@ -562,6 +573,7 @@ pub fn on_files() -> Vec<Row> {
         row(56, "F wait revision --help").shows("Examples:"),
         row(57, "for c in 'get ks' 'create secret githubapp' 'apply instance' status; do F $c --help; F $c -h; done | wc -L").matches(r"\A([0-7]?\d|80)\n\z"),
         row(58, "F version --client -o json").parses_as_json().shows("client"),
+        row(58, "F version --from $DUMP").shows("newest, kept away by the range: v2.9.").hides("blocked"),
         row(59, "KUBECONFIG=/nonexist F explain instance.spec.sync").shows("url"),
         row(60, "F hello world").code(4).shows("hello world"),
         row(60, "F -n apps hello world").code(2).says("hello is a plugin").says("flux-operator hello"),
@@ -569,10 +581,13 @@ pub fn on_files() -> Vec<Row> {
         tab(60, "zeb", "zebra"),
         row(61, "F get ks -A -q --from $DUMP").silent(),
         row(61, "F get ocirepo -A -q --from $DUMP").silent(),
-        row(61, "F get ks -v=6 -A --from $DUMP").says(""),
+        row(61, "F get ks -v=6 -A --from $DUMP").shows("web"),
     ]);
     rows
 }
+
+/// What the terminal echoes of Ctrl-C, and the error on the next line.
+const ON_ITS_OWN_LINE: &str = r"(\^C)?\n(\x1b\[[0-9;]*m)*error:";
 
 const SECRET: &str = "F create secret basic-auth git --username u";
 const EXPORT: &str = "--namespace flux-system --export";
@@ -639,6 +654,16 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(11, "F get ks -o name -n flux-system").rows(2),
         row(11, "F get ks -A -o name").rows(2),
         row(11, "F --context apps get ks").says("namespace apps"),
+        // A manifest without a namespace: the same place in every dry run, and no second instance unasked.
+        row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps apply -f - --dry-run=client")
+            .shows("namespace: apps"),
+        row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps apply -f - --in-process --dry-run=server")
+            .code(1)
+            .says("FluxInstance/apps/flux")
+            .says("FluxInstance/flux-system/flux exists already"),
+        row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps plan -f -")
+            .code(2)
+            .says("FluxInstance/flux-system/flux exists already"),
         // timeout ends a watch as Ctrl-C does.
         row(13, "timeout -s INT 4 flux-operator get ks -n flux-system -w").code(124).shows("app"),
         row(13, "timeout -s INT 4 flux-operator tree ks app -n flux-system -w")
@@ -662,7 +687,13 @@ pub fn on_a_cluster() -> Vec<Row> {
         rows.push(row(23, format!("F {read} --context gone --timeout 5s 2>/dev/null")).code(6).without_data());
     }
     rows.extend([
-        row(25, "F check --context nobody; true").says("").matches("(?i)may not"),
+        row(25, "F check --context nobody")
+            .matches("(?i)may not")
+            .shows("FluxInstances cannot be read")
+            .hides("no FluxInstance in namespace")
+            .hides("among 0 Flux objects"),
+        row(25, "F why ks/extra -n flux-system --context test; [ $? = 7 ]")
+            .matches(r"(?m)^  (flux-operator .* --context test|kubectl --context test .*)$"),
         row(25, "F get ks --context ghost").code(1).says("ghost"),
         row(26, "F get ks nope -n flux-system -o json").code(3).errors_are_json(),
         row(26, "F get ks -o json --context nobody").code(5).errors_are_json(),
@@ -682,13 +713,16 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(28, "F suspend ks nope -n flux-system").code(3),
     ]);
     for patient in PATIENT {
-        rows.push(row(29, format!("F {patient} --context silent --timeout 3s")).code(7).within(4.5));
-        rows.push(
-            row(29, format!("F {patient} --context silent --timeout=2 --request-timeout=9s")).code(7).within(3.5),
-        );
+        let limits = [("--timeout 3s", "3s", 4.5), ("--timeout=2 --request-timeout=9s", "2s", 3.5)];
+        for (limit, says, within) in limits {
+            // The limit that was given is the one that is named.
+            let silent = row(29, format!("F {patient} --context silent {limit}")).code(7).within(within);
+            rows.push(silent.says(says).hides("wait longer with --request-timeout"));
+        }
     }
     for (limit, ok) in [("3", true), ("3s", true), ("1h30m", true), ("abc", false)] {
-        rows.push(row(30, format!("F get instance --timeout {limit}")).code(if ok { 0 } else { 2 }));
+        let limited = row(30, format!("F get instance --timeout {limit}"));
+        rows.push(if ok { limited.shows("Reconciliation finished") } else { limited.code(2).says("write 90s") });
     }
     rows.extend([
         row(30, "F get instance --context silent --timeout 500ms").code(7).within(2.0),
@@ -703,23 +737,26 @@ pub fn on_a_cluster() -> Vec<Row> {
     ]);
     for write in WRITES {
         for place in ["", "=client", "=server"] {
-            rows.push(row(34, format!("F {write} -n flux-system --dry-run{place}")).matches("").hides("error:"));
+            // It says what would happen, in words or as manifests.
+            let told = "(?i)dry run|would|nothing was sent|to create|unchanged|^kind: ";
+            rows.push(row(34, format!("F {write} -n flux-system --dry-run{place} 2>&1")).matches(told).hides("error:"));
         }
         rows.push(row(34, format!("F {write} -n flux-system --dry-run=nope")).code(2).says("client"));
     }
     rows.extend([
         row(34, "F get ks extra -n flux-system -o jsonpath='{.spec.suspend}'").hides("true"),
-        row(35, "F plan instance"),
-        row(35, "F plan -f $MANIFEST"),
+        row(35, "F plan instance").matches("unchanged +[0-9]+ objects"),
+        row(35, "F plan -f $MANIFEST").matches("unchanged +[0-9]+ objects"),
         row(35, "sed 's/source-controller/helm-controller/' $MANIFEST | F plan -f -").code(1).shows("helm-controller"),
         row(35, "F plan instance --context nobody").code(5),
         row(35, "F plan -f nope.yaml").code(2),
-        row(35, "F diff -f $MANIFEST"),
-        row(36, "F plan -f - < $MANIFEST"),
+        row(35, "F diff -f $MANIFEST").matches("unchanged +[0-9]+ objects"),
+        row(36, "F plan -f - < $MANIFEST").matches("unchanged +[0-9]+ objects"),
         row(36, "F build instance -f - < $MANIFEST").parses_as_yaml(),
-        row(36, "F apply -f - --dry-run=server < $MANIFEST"),
+        row(36, "F apply -f - --dry-run=server < $MANIFEST").says("fluxinstance/flux-system/flux"),
         row(36, "F get ks -A -o json | F get ks -A -o name --from -").rows(2),
-        row(36, "F plan instance --out plan.json; F apply --plan - --in-process < plan.json"),
+        row(36, "F plan instance --out plan.json; F apply --plan - --in-process < plan.json")
+            .shows("Reconciliation finished"),
         row(37, "F uninstall instance --in-process")
             .types("Type flux to go ahead: ", "no")
             .code(1)
@@ -729,7 +766,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(37, "F uninstall instance --in-process").code(2).says("--yes"),
         row(37, "F delete ks extra -n flux-system").types("[y/N] ", "n").code(1).shows("context test"),
         row(37, "F delete ks extra -n flux-system").code(2).says("--yes"),
-        row(38, "F delete ks extra -n flux-system --yes --dry-run=server"),
+        row(38, "F delete ks extra -n flux-system --yes --dry-run=server").says("would delete").hides("[y/N]"),
         row(39, "F wait ks app -n flux-system --for=delete --timeout 2s")
             .on_terminal(100)
             .code(7)
@@ -745,8 +782,8 @@ pub fn on_a_cluster() -> Vec<Row> {
             .says("flux-operator "),
         row(41, "F wait ks nope -n flux-system --timeout 20s").code(3).within(5.0),
         row(41, "F wait ks nope -n flux-system --for=create --timeout 1s").code(7).says("created"),
-        row(41, "F wait ks extra -n flux-system --for=create --timeout 5s").within(4.0),
-        row(41, "F wait instance --for=condition=Ready --timeout 5s"),
+        row(41, "F wait ks extra -n flux-system --for=create --timeout 5s").within(4.0).shows("extra: created"),
+        row(41, "F wait instance --for=condition=Ready --timeout 5s").shows("fluxinstance/flux-system/flux: "),
         row(42, "timeout --preserve-status -s INT 2 flux-operator reconcile ks extra -n flux-system")
             .code(130)
             .says("interrupted: ")
@@ -780,6 +817,11 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(11, "F -n default get instance 2>&1 | head -1").shows("no FluxInstance found in namespace default"),
         row(37, "F uninstall instance --in-process").types("Type flux to go ahead: ", "no").code(1).fits(),
         row(42, "F get ks -n flux-system -w").types("extra", "^C").code(130).hides("error:"),
+        row(42, "F uninstall instance --in-process")
+            .types("Type flux to go ahead: ", "^C")
+            .code(130)
+            .matches(ON_ITS_OWN_LINE)
+            .shows("interrupted: nothing was changed"),
         row(44, "sed 's/source-controller/helm-controller/' $MANIFEST | F plan -f - --diff")
             .code(1)
             .on_terminal(80)

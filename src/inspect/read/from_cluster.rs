@@ -73,8 +73,15 @@ async fn answer(cluster: &Cluster, need: &Need, with_schemas: bool) -> Result<An
         Need::Logs { namespace, pod, container, previous } => {
             // A log is evidence, not a condition: whatever keeps it away, the view goes on without.
             let log = cluster.log(namespace, pod, container, *previous, LOG_LINES).await;
-            let unavailable = |e: ClusterError| Answer::Unavailable(e.reason.to_string());
-            return Ok((log.map_or_else(unavailable, Answer::Log), None));
+            let answer = match log {
+                Ok(lines) => Answer::Log(lines),
+                // A container that did not run yet has no log, nor one of its run before.
+                Err(error) if matches!(error.reason, Reason::Server { code: 400, .. } | Reason::NotFound { .. }) => {
+                    Answer::Log(vec![])
+                }
+                Err(error) => Answer::Unavailable(error.reason.to_string()),
+            };
+            return Ok((answer, None));
         }
         Need::ServerVersion => {
             let unexpected = |e: serde_json::Error| {

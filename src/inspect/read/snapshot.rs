@@ -407,6 +407,15 @@ impl Snapshot {
         found.map(Vec::as_slice)
     }
 
+    /// Why a container's log could not be read; `None` where it was, or is not known yet.
+    pub fn log_trouble(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&str> {
+        let need = Need::Logs { namespace: namespace.into(), pod: pod.into(), container: container.into(), previous };
+        match self.done.get(&need) {
+            Some(Outcome::Unavailable(why)) => Some(why),
+            _ => None,
+        }
+    }
+
     /// Every log there is: namespace, pod, container and whether it is of the run before the last restart.
     pub(super) fn logs(&self) -> impl Iterator<Item = (&(String, String, String, bool), &Vec<String>)> {
         self.logs.iter()

@@ -93,6 +93,11 @@ impl<'a> Walk<'a> {
         is_expected.then(|| self.absent(name, &all))
     }
 
+    /// Whether Flux works in this cluster, as far as a missing controller can tell: others do, or an instance has it.
+    pub(super) fn is_at_work(&mut self, name: &str) -> bool {
+        !self.controllers().is_empty() || self.is_component(name)
+    }
+
     /// Read once, however many objects are asked about.
     fn controllers(&mut self) -> Rc<[Controller<'a>]> {
         let snapshot = self.snapshot;
@@ -253,4 +258,41 @@ fn is_attended(object: &Value) -> bool {
         || (fields::condition(object, READY).is_some()
             && fields::is_observed(object)
             && (requested.is_none() || requested == handled))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::inspect::read::snapshot::Snapshot;
+    use crate::inspect::why::{Reason, Unattended, unattended};
+
+    fn deployment(name: &str, replicas: i64, ready: i64) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "fs",
+                "labels": {"app.kubernetes.io/part-of": "flux"}},
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [{"args": []}]}}},
+            "status": {"readyReplicas": ready, "replicas": replicas}})
+    }
+
+    fn judge(mut objects: Vec<Value>) -> Option<Unattended> {
+        let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "app", "namespace": "fs", "generation": 1}, "spec": {}});
+        objects.push(source.clone());
+        unattended(&Snapshot::of_dump(objects), &source, "2026-01-01T00:00:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn nobody_is_missed_who_may_come_and_nobody_is_sure_where_nothing_of_flux_is() {
+        let told = |objects| judge(objects).map(|found| (found.cause.reason, found.is_certain));
+        let foreign =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "fs"}});
+        let stopped = deployment("source-controller", 0, 0);
+        let other = deployment("kustomize-controller", 1, 1);
+        assert_eq!(told(vec![deployment("source-controller", 1, 1)]), None);
+        assert_eq!(told(vec![deployment("source-controller", 1, 0)]), None, "its pod may become ready");
+        assert_eq!(told(vec![]), None, "Deployments are not known");
+        assert_eq!(told(vec![stopped]), Some((Reason::ControllerStopped, true)));
+        assert_eq!(told(vec![other]), Some((Reason::ControllerMissing, true)));
+        assert_eq!(told(vec![foreign]), Some((Reason::ControllerMissing, false)));
+    }
 }

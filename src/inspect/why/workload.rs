@@ -389,8 +389,10 @@ impl<'a> Walk<'a> {
             fields::text(status, "/state/waiting/message"),
             None,
         );
-        if let Some(line) = self.last_log_line(pod, name) {
-            cause = cause.evidence("last log line", line, None);
+        match self.last_log_line(pod, name) {
+            Ok(Some(line)) => cause = cause.evidence("last log line", line, None),
+            Ok(None) => {}
+            Err(trouble) => cause = cause.evidence("last log line", format!("could not be read: {trouble}"), None),
         }
         let events = self.events_of(pod);
         if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &["BackOff", "OOMKilling"]) {
@@ -411,15 +413,21 @@ impl<'a> Walk<'a> {
         Some(cause.next(NextStep::ShowLog { pod: ObjectId::of(pod), container }))
     }
 
-    /// The last line that says something, of the run that ended or else of the one that goes on.
-    fn last_log_line(&self, pod: &Value, container: &str) -> Option<String> {
-        let namespace = fields::namespace(pod)?;
-        let previous = self.snapshot.log(namespace, fields::name(pod), container, true);
-        let lines = match previous {
-            Some(lines) if !lines.is_empty() => lines,
-            _ => self.snapshot.log(namespace, fields::name(pod), container, false)?,
-        };
-        lines.iter().rev().find(|line| !line.trim().is_empty()).cloned()
+    /// The last line that says something, of the run that ended or else of the one that goes on; an error says why there is none
+    /// to read.
+    fn last_log_line(&self, pod: &Value, container: &str) -> Result<Option<String>, &'a str> {
+        let (namespace, name) = (fields::namespace(pod).unwrap_or_default(), fields::name(pod));
+        for previous in [true, false] {
+            let lines = self.snapshot.log(namespace, name, container, previous).unwrap_or_default();
+            if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
+                return Ok(Some(line.clone()));
+            }
+            // What keeps one of them away keeps the other away as well.
+            if let Some(trouble) = self.snapshot.log_trouble(namespace, name, container, previous) {
+                return Err(trouble);
+            }
+        }
+        Ok(None)
     }
 
     fn pull_failure(&mut self, pod: &'a Value, status: &'a Value) -> Cause {

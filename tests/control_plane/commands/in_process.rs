@@ -15,7 +15,9 @@ use crate::commands::cluster_objects::{GIT, INSTANCE, Run, SOON, finish, ready};
 use crate::commands::terminal::{cursor_is_visible, end, on_terminal, terminal_of, without_escapes};
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::command;
-use crate::support::{Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, PodRule, TestCluster, eventually};
+use crate::support::{
+    Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, PodRule, TestCluster, eventually, objects,
+};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -36,6 +38,10 @@ pub fn tests() -> Vec<ClusterTest> {
         custom_resources_go_only_when_somebody_agrees,
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
+        an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody,
+        a_deletion_counts_the_objects_of_people_and_says_what_stays,
+        what_takes_something_away_is_refused_in_a_protected_context,
+        a_secret_that_is_not_there_is_told_by_the_plan,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
         a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
         a_terminal_that_hangs_up_ends_a_run_in_order,
@@ -586,4 +592,136 @@ async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_u
         refused.stderr_has("is suspended").stderr_has("resume it first with");
     }
     assert!(own.deployments().get_opt("source-controller").await.unwrap().is_some());
+}
+
+async fn an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let held = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/hold"]}}));
+    own.instances().patch("flux", &PatchParams::default(), &held).await.unwrap();
+    own.instances().delete("flux", &Default::default()).await.unwrap();
+    let shown = own.run("get instance").await.exits(0).stdout;
+    assert!(shown.contains("is being deleted") && !shown.contains("True"), "{shown}");
+    let checked = own.run("check").await.stdout;
+    assert!(checked.lines().any(|line| line.contains("is being deleted")), "{checked}");
+    assert!(!checked.contains("Reconciliation finished"), "{checked}");
+    own.run("why instance").await.exits(7).stdout_has("is being deleted").stdout_has("StuckFinalizer");
+    own.run("status").await.exits(7).stdout_has("is being deleted");
+    own.run("wait instance --timeout 20s").await.exits(1).stderr_has("is being deleted");
+    let run = own.run("apply instance -f flux.yaml --in-process").await;
+    assert!(run.code != 0 && run.stderr.contains("being deleted"), "{run:?}");
+    assert!(!run.stderr.contains("✔ Reconciliation finished"), "{run:?}");
+    own.operator().await;
+    own.run("apply instance -f flux.yaml").await.exits(1).stderr_has("is being deleted");
+}
+
+/// Two Kustomizations of somebody.
+async fn two_kustomizations(own: &Own) {
+    let kustomization = |name: &str| {
+        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name},
+            "spec": {"interval": "1h", "path": "./", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "app"}}})
+    };
+    objects::apply(&own.client, NAMESPACE, &[kustomization("one"), kustomization("two")]).await.unwrap();
+}
+
+async fn a_deletion_counts_the_objects_of_people_and_says_what_stays(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    two_kustomizations(&own).await;
+    own.operator().await;
+    let told = own.run("delete instance --dry-run=client").await.exits(0).stderr;
+    assert!(told.contains("with their definitions go 2 Kustomization"), "{told}");
+    assert!(told.contains("what Flux has deployed keeps running"), "{told}");
+    // As of an uninstallation: the namespace stays.
+    assert!(!told.contains("1 Namespace"), "{told}");
+    let uninstall = own.run("uninstall instance --dry-run").await.exits(0);
+    let told = format!("{}{}", uninstall.stdout, uninstall.stderr);
+    assert!(told.contains("2 Kustomization") && told.contains("namespace"), "{told}");
+}
+
+async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    two_kustomizations(&own).await;
+    // The file says what the variable said before.
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("flux-operator")).unwrap();
+    std::fs::write(home.path().join("flux-operator/config.yaml"), "protectedContexts: [\"te*\"]\n").unwrap();
+    let protected = |arguments: &str| {
+        let mut command = own.start(arguments);
+        command.env("XDG_CONFIG_HOME", home.path());
+        command
+    };
+    let mark = own.plane.audit().mark().await.unwrap();
+    for line in [
+        "delete ks one -n flux-system --yes",
+        "delete ks --all -n flux-system --yes",
+        "uninstall instance --in-process --yes",
+        "uninstall operator --yes",
+        "uninstall resourcesets --delete --yes",
+    ] {
+        let run = finish(protected(line)).await;
+        // Where nothing would go there is nothing to protect.
+        if line.starts_with("uninstall operator") || line.starts_with("uninstall resourcesets") {
+            assert!(run.stderr.contains("is protected") || !run.stderr.contains("deleted"), "{line}: {run:?}");
+            continue;
+        }
+        assert!(run.code != 0, "{line}: {run:?}");
+        run.stderr_has("the context test is protected (te*)").stderr_has("--confirm-context test");
+    }
+    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+    let writes = writes.only(|request| {
+        !["leases", "selfsubjectaccessreviews"].contains(&request.resource.as_str()) && !request.uri.contains("dryRun")
+    });
+    assert!(writes.is_empty(), "{:#?}", writes.table());
+    // On a terminal the name of the context is typed.
+    let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes");
+    let (code, shown) = on_terminal(move || {
+        let before = session.exp_string("Type test to go ahead: ").expect("the question");
+        session.send_line("y").expect("sent");
+        let (code, after) = end(&mut session);
+        (code, before + &after)
+    })
+    .await;
+    assert_eq!(code, 1, "{shown}");
+    let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes --timeout 20s");
+    let (code, shown) = on_terminal(move || {
+        session.exp_string("Type test to go ahead: ").expect("the question");
+        session.send_line("test").expect("sent");
+        end(&mut session)
+    })
+    .await;
+    assert_eq!(code, 0, "{shown}");
+    finish(protected("delete ks two -n flux-system --yes --confirm-context test")).await.exits(0);
+}
+
+async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    let instance = json!({
+        "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": NAMESPACE},
+        "spec": {"distribution": {"version": "2.9.4", "registry": "ghcr.io/fluxcd", "imagePullSecret": "regcred"},
+            "components": ["source-controller", "kustomize-controller"], "wait": false,
+            "sync": {"kind": "GitRepository", "url": "ssh://git@example.com/fleet", "ref": "refs/heads/main", "path": "./",
+                "pullSecret": "deploy-key"}},
+    });
+    std::fs::write(own.file(), instance.to_string()).unwrap();
+    let told = |run: Run| {
+        run.stderr_has(
+            "warning: spec.distribution.imagePullSecret names Secret/flux-system/regcred, which is not there",
+        )
+        .stderr_has("`flux-operator create secret registry regcred -n flux-system --server ghcr.io --username USER`")
+        .stderr_has("warning: spec.sync.pullSecret names Secret/flux-system/deploy-key, which is not there")
+        .stderr_has("`flux-operator create secret ssh deploy-key -n flux-system")
+    };
+    // Before there is a namespace, and of an instance that is stored.
+    told(own.run("plan instance -f flux.yaml").await.exits(1));
+    own.install().await;
+    told(own.run("plan instance").await);
+    let saved = own.run("plan instance -o json").await.json();
+    assert_eq!(saved["warnings"].as_array().map(Vec::len), Some(2), "{saved:#}");
+    let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
+    objects::apply(&own.client, NAMESPACE, &[secret("regcred"), secret("deploy-key")]).await.unwrap();
+    let quiet = own.run("plan instance").await;
+    assert!(!quiet.stderr.contains("warning:"), "{}", quiet.stderr);
 }

@@ -1,12 +1,14 @@
 //! `rbac`: under exactly the rights that it prints for a command line that command line works, and under less it does not.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use flux_operator::api::Component;
 use flux_operator::cluster::WriteOptions;
+use flux_operator::operator::{OperatorParams, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::Api;
+use kube::api::{Api, Patch, PatchParams};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -30,6 +32,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_rollback_works_under_exactly_what_rbac_prints_for_it,
         the_operator_comes_and_goes_under_exactly_what_rbac_prints_for_it,
         a_takeover_works_under_exactly_what_rbac_prints_for_it,
+        every_command_has_a_row_or_a_reason_why_not,
         asking_for_rights_writes_nothing,
         what_fails_anyway_has_no_rights_to_print,
     ]
@@ -62,12 +65,14 @@ const LISTS: &[&str] = &[
     "wait ks app --for=create",
     "wait revision main@sha1:0123456789012345678901234567890123456789",
     "trace ks",
+    "what-changed --since 1h",
 ];
 
 /// Every other read; `$F` is the manifest of the instance, `$D` a file that is not there.
 const VIEWS: &[&str] = &[
     "tree instance",
-    "tree ks app",
+    "tree kustomization app",
+    "tree resource gitrepo app",
     "trace ks/app",
     "why instance",
     "why ks/app",
@@ -79,6 +84,7 @@ const VIEWS: &[&str] = &[
     "impact ks/app",
     "debug ks app --vars",
     "export report",
+    "report -o json",
     "plan instance -f $F",
     "plan instance",
     "bundle -o $D",
@@ -96,8 +102,38 @@ const WRITES: &[&str] = &[
     "resume instance --wait=false",
     "create secret basic-auth git --username u --password-env PASSWORD",
     "apply instance -f $F --wait=false",
+    "resume overdue --wait=false",
+    MIGRATE_OWNER,
     "delete ks/extra --yes",
+    RELEASE,
 ];
+
+/// Leaves of the command tree, or groups of them, that no row is about, and why.
+const WITHOUT_ROW: &[(&str, &str)] = &[
+    ("artifact", "it works with registries"),
+    ("distribution", "it works with registries and files"),
+    ("build", "it works with files"),
+    ("create instance", "it prints a manifest"),
+    ("completion", "it asks nothing of an API server"),
+    ("explain", "it asks nothing of an API server"),
+    ("generate", "it asks nothing of an API server"),
+    ("controller", "controller::rights runs it under the rights of the operator"),
+    ("rbac", "it rehearses the rows themselves"),
+    ("create secret registry", "one Secret is written, as by basic-auth"),
+    ("create secret ssh", "one Secret is written, as by basic-auth"),
+    ("create secret githubapp", "one Secret is written, as by basic-auth"),
+    ("create secret bucket", "one Secret is written, as by basic-auth"),
+    ("create secret proxy", "one Secret is written, as by basic-auth"),
+    ("create secret tls", "one Secret is written, as by basic-auth"),
+    ("create secret sops", "one Secret is written, as by basic-auth"),
+    ("tree helmrelease", "an inventory is followed, as of a Kustomization"),
+    ("tree resourceset", "an inventory is followed, as of a Kustomization"),
+];
+
+const MIGRATE_OWNER: &str = "migrate owner ks/app --to ks/extra --object cm/moves --yes";
+const RELEASE: &str = "uninstall resourcesets --yes";
+const DELETE_FILE: &str = "delete -f $F --yes --wait=false";
+const INSTALL_WITH: &str = "install --image registry.example.com/flux-operator:v1 -f $F --wait=false";
 
 const RECONCILE: &str = "reconcile instance --in-process";
 const APPLY: &str = "apply instance -f $F --in-process";
@@ -118,6 +154,7 @@ const BEFORE: &[(&str, &[&str])] = &[
     ),
     (INSTALL, &[UNINSTALL_OPERATOR]),
     (UNINSTALL_OPERATOR, &[INSTALL]),
+    (INSTALL_WITH, &["uninstall instance --in-process --force-in-process --yes", UNINSTALL_OPERATOR]),
     (TAKE_OVER, &[UNINSTALL]),
 ];
 
@@ -160,7 +197,16 @@ impl Stage {
         if line.starts_with("delete ks/extra") {
             self.extra().await;
         }
-        if line == DELETE {
+        match line {
+            MIGRATE_OWNER => self.owned().await,
+            RELEASE => self.resource_set().await,
+            "resume overdue --wait=false" => {
+                self.as_admin("suspend ks app --until 1s").await;
+                tokio::time::sleep(Duration::from_millis(1100)).await;
+            }
+            _ => {}
+        }
+        if line == DELETE || line == DELETE_FILE {
             self.operator_at_work(false).await;
             self.as_admin(APPLY).await;
             self.operator_at_work(true).await;
@@ -205,6 +251,35 @@ impl Stage {
             let gone = || async { instance().await.is_none().then_some(()) };
             eventually("the instance to be gone", KNOWN, gone).await.unwrap();
         }
+    }
+
+    /// A ConfigMap that the Kustomization `app` has applied, and `extra` to take it over.
+    async fn owned(&self) {
+        self.extra().await;
+        let (client, group) = (self.world.plane.client(), "kustomize.toolkit.fluxcd.io");
+        let moves = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "moves", "labels": {
+            format!("{group}/name"): "app", format!("{group}/namespace"): NAMESPACE}}});
+        objects::apply(client, NAMESPACE, &[moves]).await.unwrap();
+        let entries = json!([{"id": format!("{NAMESPACE}_moves__ConfigMap"), "v": "v1"}]);
+        let status = Patch::Merge(json!({"status": {"inventory": {"entries": entries}}}));
+        let api = objects::api(client, &format!("{group}/v1"), "Kustomization", NAMESPACE).await.unwrap();
+        api.patch_status("app", &PatchParams::default(), &status).await.unwrap();
+    }
+
+    /// A ResourceSet that nobody serves.
+    async fn resource_set(&self) {
+        let client = self.world.plane.client();
+        let definitions = manifests(&OperatorParams::new(NAMESPACE, "registry.example.com/flux-operator:v1", "v1"));
+        let of_sets = |one: &Value| {
+            one["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("resourceset") && name.contains('.'))
+        };
+        let definitions: Vec<Value> = definitions.into_iter().filter(of_sets).collect();
+        assert_eq!(definitions.len(), 2);
+        objects::apply(client, NAMESPACE, &definitions).await.unwrap();
+        let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+            "metadata": {"name": "held", "finalizers": ["fluxcd.controlplane.io/finalizer"]}, "spec": {"resourcesTemplate": ""}});
+        let applied = || async { objects::apply(client, NAMESPACE, std::slice::from_ref(&set)).await.ok() };
+        eventually("the ResourceSet to be accepted", KNOWN, applied).await.unwrap();
     }
 
     /// Something to delete, again and again, that takes a moment to go.
@@ -294,7 +369,7 @@ impl Stage {
     async fn check(&self, number: usize, line: &str, changes: bool) {
         let roles = self.roles(line).await;
         let user = |part: &str| format!("rbac-{number}-{part}");
-        let less = reduced(&roles, changes);
+        let less = reduced(&roles, changes.then_some(line));
         let mut poor = vec![];
         for (index, (without, roles)) in less.iter().enumerate() {
             poor.push((without, self.user_with(&user(&index.to_string()), roles).await));
@@ -337,11 +412,14 @@ async fn finish(mut program: Command) -> Run {
     tokio::task::spawn_blocking(move || program.output()).await.expect("joined").expect("the binary runs").into()
 }
 
-/// The roles without one right each, and which one; of many rights some, from the whole range. What a change may get by without
-/// stays: whether there is something to watch is a matter of moments, and a revision that is not kept for a rollback is no failure.
-fn reduced(roles: &[Value], changes: bool) -> Vec<(String, Vec<Value>)> {
+/// The roles without one right each, and which one; of many rights some, from the whole range.
+///
+/// What a run in this process may get by without stays: whether there is something to watch is a matter of moments, and a revision
+/// that is not kept for a rollback is no failure. A request is always watched: whoever answers takes a moment here.
+fn reduced(roles: &[Value], changes: Option<&str>) -> Vec<(String, Vec<Value>)> {
+    let may_be_luck = changes.is_some_and(|line| !WRITES.contains(&line));
     let is_luck =
-        |rule: &Value, verb: &Value| changes && (verb == "watch" || rule["resources"][0] == "controllerrevisions");
+        |rule: &Value, verb: &Value| may_be_luck && (verb == "watch" || rule["resources"][0] == "controllerrevisions");
     let mut all = vec![];
     for (number, role) in roles.iter().enumerate() {
         for (index, rule) in role["rules"].as_array().unwrap().iter().enumerate() {
@@ -369,7 +447,10 @@ fn is_like(one: &Run, other: &Run) -> bool {
         lines
     };
     let complaints = |run: &Run| {
-        let lines = run.stderr.lines().filter(|line| line.contains("warning:") || line.contains("error:"));
+        let is_complaint = |line: &&str| {
+            ["warning:", "error:", r#""type":"warning""#, r#""type":"error""#].iter().any(|word| line.contains(word))
+        };
+        let lines = run.stderr.lines().filter(is_complaint);
         clean(&lines.collect::<Vec<_>>().join("\n"))
     };
     one.code == other.code && clean(&one.stdout) == clean(&other.stdout) && complaints(one) == complaints(other)
@@ -414,7 +495,9 @@ async fn an_uninstallation_works_under_exactly_what_rbac_prints_for_it(cluster: 
 }
 
 async fn a_deletion_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
-    stage(&cluster).await.check(0, DELETE, true).await;
+    let stage = stage(&cluster).await;
+    stage.check(0, DELETE, true).await;
+    stage.check(1, DELETE_FILE, true).await;
 }
 
 async fn a_rollback_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
@@ -432,16 +515,87 @@ async fn the_operator_comes_and_goes_under_exactly_what_rbac_prints_for_it(clust
     stage.as_admin(UNINSTALL).await;
     stage.check(0, INSTALL, true).await;
     stage.check(1, UNINSTALL_OPERATOR, true).await;
+    stage.check(2, INSTALL_WITH, true).await;
 }
 
 async fn a_takeover_works_under_exactly_what_rbac_prints_for_it(cluster: TestCluster) {
     stage(&cluster).await.check(0, TAKE_OVER, true).await;
 }
 
+/// The leaves of the command tree, as its help has them.
+fn leaves(path: &str, found: &mut BTreeSet<String>) {
+    let words = path.split_whitespace().chain(["--help"]);
+    let help = Command::new(env!("CARGO_BIN_EXE_flux-operator")).args(words).env_clear().output().expect("it runs");
+    let help = String::from_utf8(help.stdout).expect("UTF-8");
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).filter(|n| *n != "help").collect();
+    if names.is_empty() {
+        found.insert(path.to_owned());
+    }
+    for name in names {
+        leaves(format!("{path} {name}").trim_start(), found);
+    }
+}
+
+/// The leaf that a command line is about; a kind stands for the noun of all kinds, and a flag for the instance.
+fn leaf_of(line: &str, leaves: &BTreeSet<String>) -> Option<String> {
+    let is_node = |node: &str| leaves.iter().any(|leaf| leaf == node || leaf.starts_with(&format!("{node} ")));
+    let mut node = String::new();
+    for word in line.split(' ') {
+        let next = format!("{node} {word}").trim_start().to_owned();
+        if is_node(&next) {
+            node = next;
+            continue;
+        }
+        let noun = if word.starts_with('-') { &["instance"][..] } else { &["resources", "resource"] };
+        let below = noun.iter().map(|noun| format!("{node} {noun}")).find(|next| leaves.contains(next));
+        node = below.unwrap_or(node);
+        break;
+    }
+    leaves.contains(&node).then_some(node)
+}
+
+async fn every_command_has_a_row_or_a_reason_why_not(_: TestCluster) {
+    let mut all = BTreeSet::new();
+    leaves("", &mut all);
+    assert!(all.len() > 60, "{all:?}");
+    let single = [
+        RECONCILE,
+        APPLY,
+        UNINSTALL,
+        DELETE,
+        DELETE_FILE,
+        ROLLBACK,
+        INSTALL,
+        INSTALL_WITH,
+        UNINSTALL_OPERATOR,
+        TAKE_OVER,
+    ];
+    let lines = LISTS.iter().chain(VIEWS).chain(WRITES).chain(&single);
+    let tried: BTreeSet<String> = lines.filter_map(|line| leaf_of(line, &all)).collect();
+    let excused =
+        |leaf: &str| WITHOUT_ROW.iter().any(|(word, _)| leaf == *word || leaf.starts_with(&format!("{word} ")));
+    let missing: Vec<&String> = all.iter().filter(|leaf| !tried.contains(*leaf) && !excused(leaf)).collect();
+    assert!(missing.is_empty(), "no row runs {missing:?} under its role");
+    let needless: Vec<&String> = tried.iter().filter(|leaf| excused(leaf)).collect();
+    assert!(needless.is_empty(), "these have a row and an excuse: {needless:?}");
+}
+
 async fn asking_for_rights_writes_nothing(cluster: TestCluster) {
     let stage = stage(&cluster).await;
     let mark = stage.world.plane.audit().mark().await.unwrap();
-    for line in WRITES.iter().chain(&[RECONCILE, APPLY, UNINSTALL, DELETE, ROLLBACK, INSTALL, UNINSTALL_OPERATOR]) {
+    for line in WRITES.iter().chain(&[
+        RECONCILE,
+        APPLY,
+        UNINSTALL,
+        DELETE,
+        DELETE_FILE,
+        ROLLBACK,
+        INSTALL,
+        INSTALL_WITH,
+        UNINSTALL_OPERATOR,
+    ]) {
         let mut program = stage.program(&stage.world.kubeconfig);
         program.args(["rbac"]).args(stage.words(line));
         finish(program).await;

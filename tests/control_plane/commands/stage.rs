@@ -95,6 +95,8 @@ async fn answer(api: &Api<DynamicObject>, kind: Kind, object: &DynamicObject) {
         _ => {}
     }
     if let Some(token) = requested {
+        // As real ones they take a moment, in which whoever asked begins to watch.
+        tokio::time::sleep(Duration::from_millis(800)).await;
         status["lastHandledReconcileAt"] = token.as_str().into();
     }
     let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(json!({"status": status}))).await;

@@ -117,6 +117,7 @@ async fn an_interrupt_at_the_question_changes_nothing_and_leaves_the_terminal_in
 
 async fn a_termination_during_live_progress_leaves_the_terminal_intact(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("Unknown", "Progressing", "at work", 1)]}))
         .await;
     let mut session = terminal(&cluster, 100, "wait instance");
@@ -140,6 +141,7 @@ async fn a_termination_during_live_progress_leaves_the_terminal_intact(cluster: 
 
 async fn live_lines_never_wrap_in_a_narrow_window(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let message = "a message that is much longer than the window is wide, and goes on and on";
     set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("Unknown", "Progressing", message, 1)]})).await;
     for columns in [24_u16, 40, 80] {

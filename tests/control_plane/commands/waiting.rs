@@ -3,18 +3,23 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Event;
-use kube::api::Api;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::commands::cluster_objects::*;
 use crate::commands::deleting::run_operator;
-use crate::support::{ClusterTest, Fault, FaultRule, TestCluster};
+use crate::commands::stage::stage;
+use crate::reconcile::world::NAMESPACE;
+use crate::support::runner::command;
+use crate::support::{ClusterTest, Fault, FaultRule, Kubeconfig, TestCluster, allow, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_timeout_names_the_last_condition_the_last_event_and_the_next_command,
+        a_controller_that_is_not_there_ends_the_wait_at_once,
         nobody_answering_is_said_with_the_way_to_run_it_here,
         a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
         an_object_that_goes_is_waited_for,
@@ -23,6 +28,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_object_deleted_meanwhile_ends_the_wait,
         a_silent_server_does_not_hold_the_command_longer_than_its_timeout,
         a_server_that_goes_away_for_a_while_is_asked_again,
+        every_line_beside_json_progress_is_json,
         progress_is_json_lines_when_asked_for_and_nothing_when_quiet,
         an_interrupt_says_what_goes_on_and_exits_130,
         a_termination_ends_the_wait_as_well,
@@ -73,11 +79,69 @@ async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestClust
             .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process");
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
-    run(&cluster, &["wait", "instance", "--timeout=1s"])
+}
+
+async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestCluster) {
+    let stage = stage(&cluster).await;
+    let plane = &stage.world.plane;
+    let admin = plane.admin("waits").unwrap();
+    let ask = async |user: &Kubeconfig, line: &str| {
+        let mut command = command(user.path(), plane.folder());
+        command.args(["-n", NAMESPACE, "--context", "test"]).args(line.split(' ')).stdin(Stdio::null());
+        let begun = Instant::now();
+        let run = finish(command).await;
+        // The time-out is five minutes unless the line says otherwise.
+        assert!(begun.elapsed() < Duration::from_secs(20), "{line} took {:?}", begun.elapsed());
+        run
+    };
+    ask(&admin, "wait ks app --timeout 15s").await.exits(0);
+    // From here on nobody answers.
+    stage.answers.abort();
+    let deployments = Api::<Deployment>::namespaced(plane.client().clone(), NAMESPACE);
+    let none = Patch::Merge(json!({"spec": {"replicas": 0}}));
+    deployments.patch("source-controller", &PatchParams::default(), &none).await.unwrap();
+    deployments.delete("kustomize-controller", &DeleteParams::background()).await.unwrap();
+    for line in ["reconcile gitrepo app", "reconcile all --kind gitrepo --wait", "reconcile ks app --with-source"] {
+        ask(&admin, line)
+            .await
+            .exits(1)
+            .stderr_has("but nobody will act on it")
+            .stderr_has("caused by: source-controller is scaled to zero")
+            .stderr_has("`kubectl --context test -n flux-system scale deployment/source-controller --replicas=1`");
+    }
+    for kind in [GIT, KUSTOMIZATION] {
+        let api: Api<DynamicObject> = Api::namespaced_with(plane.client().clone(), NAMESPACE, &kind.resource());
+        let changed = Patch::Merge(json!({"spec": {"interval": "2h"}}));
+        api.patch("app", &PatchParams::default(), &changed).await.unwrap();
+    }
+    ask(&admin, "wait gitrepo app").await.exits(7).stderr_has("caused by: source-controller is scaled to zero");
+    ask(&admin, "reconcile ks app")
+        .await
+        .exits(1)
+        .stderr_has("the request is stored on kustomization/flux-system/app (context test), but nobody will act on it")
+        .stderr_has("caused by: kustomize-controller is not installed")
+        .stderr_has("`flux-operator why instance flux -n flux-system --context test`");
+    ask(&admin, "wait ks app").await.exits(7).stderr_has("nobody looks at it");
+    // Who may not look whether somebody is there waits on.
+    let rules = [
+        allow(&["get", "list", "watch"], "source.toolkit.fluxcd.io", &["gitrepositories"]),
+        allow(&["get", "list", "watch"], "fluxcd.controlplane.io", &["fluxinstances"]),
+    ];
+    let reader = plane.user("reads-no-deployments", Some(NAMESPACE), &rules).await.unwrap();
+    ask(&reader, "wait gitrepo app --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
+    // An instance that is ready is; one that has to be looked at waits for an operator.
+    ask(&admin, "wait instance --timeout 15s").await.exits(7).stderr_has("a Deployment is missing");
+    stage.world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "now"})).await;
+    let api = objects::api(plane.client(), "fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE).await.unwrap();
+    let changed = Patch::Merge(json!({"spec": {"cluster": {"size": "large"}}}));
+    api.patch("flux", &PatchParams::default(), &changed).await.unwrap();
+    ask(&admin, "wait instance")
         .await
         .exits(7)
-        .stderr_has("no controller has reported on it yet")
-        .stderr_has("flux-operator reconcile instance flux --in-process");
+        .stderr_has("fluxinstance/flux-system/flux (context test) does not become ready: nobody looks at it")
+        .stderr_has("caused by: no operator is running")
+        .stderr_has("`flux-operator reconcile instance flux -n flux-system --in-process --context test`");
+    ask(&reader, "wait instance --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
 }
 
 async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(cluster: TestCluster) {
@@ -126,6 +190,7 @@ async fn a_watch_prints_every_change_until_its_time_is_up(cluster: TestCluster) 
 
 async fn an_older_generation_and_a_cancelled_health_check_keep_waiting(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "old", 0)]})).await;
     let (run, ()) = tokio::join!(run(&cluster, &["wait", "instance"]), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -167,6 +232,7 @@ async fn a_silent_server_does_not_hold_the_command_longer_than_its_timeout(clust
 
 async fn a_server_that_goes_away_for_a_while_is_asked_again(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
     let proxy = cluster.proxy().await;
     let lists = |uri: &str| uri.contains("fieldSelector=metadata.name");
     proxy.add_rule(FaultRule::first(2, Fault::unavailable()).uri(lists));
@@ -174,6 +240,36 @@ async fn a_server_that_goes_away_for_a_while_is_asked_again(cluster: TestCluster
     waiting.env("KUBECONFIG", proxy.kubeconfig().path());
     set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "there", 1)]})).await;
     finish(waiting).await.exits(0).stdout_has("there");
+}
+
+async fn every_line_beside_json_progress_is_json(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    create(&cluster, GIT, "web", json!({"spec": {"suspend": true}})).await;
+    let lines = async |arguments: &[&str]| {
+        let run = run(&cluster, &[arguments, &["--progress=json"]].concat()).await;
+        let parse = |line: &str| {
+            serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line}"))
+        };
+        let lines: Vec<Value> = run.stderr.lines().map(parse).collect();
+        assert!(lines.iter().all(|line| line["type"].is_string()), "{arguments:?}: {lines:?}");
+        lines
+    };
+    let said = |lines: &[Value], sort: &str| {
+        let of = lines.iter().filter(|line| line["type"] == sort);
+        of.filter_map(|line| line["message"].as_str().map(str::to_owned)).collect::<Vec<_>>().join("\n")
+    };
+    let asleep = lines(&["reconcile", "gitrepo/web", "--wait=false"]).await;
+    assert!(said(&asleep, "warning").contains("is suspended"), "{asleep:?}");
+    assert_eq!(asleep.iter().filter(|line| line["type"] == "requestStored").count(), 1, "{asleep:?}");
+    let unheard = lines(&["reconcile", "instance"]).await;
+    assert!(said(&unheard, "error").contains("nobody will act on it"), "{unheard:?}");
+    let dry = lines(&["reconcile", "instance", "--dry-run=client"]).await;
+    assert!(said(&dry, "status").contains("(dry run) would"), "{dry:?}");
+    let none = lines(&["reconcile", "all", "-l", "none=there"]).await;
+    assert!(said(&none, "status").contains("nothing to reconcile"), "{none:?}");
+    // One of two fails: an error for each, and one that counts.
+    let missing = lines(&["wait", "gitrepo/nope", "gitrepo/nope2"]).await;
+    assert_eq!(missing.iter().filter(|line| line["type"] == "error").count(), 3, "{missing:?}");
 }
 
 async fn progress_is_json_lines_when_asked_for_and_nothing_when_quiet(cluster: TestCluster) {

@@ -1,13 +1,15 @@
 //! `why instance`: every cause produced for real, and told the same from a dump.
 
+use std::process::Stdio;
+
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::inspect::world::{evidence, explained, install, instance, run, unbuildable};
+use crate::inspect::world::{Run, evidence, explained, install, instance, run, unbuildable};
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::ClusterTest;
-use crate::support::{Behaviour, ClaimBehaviour, PodRule, TestCluster, objects};
+use crate::support::{Behaviour, ClaimBehaviour, Fault, FaultRule, PodRule, TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -17,6 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_pull_secret_that_does_not_exist,
         a_pull_secret_the_registry_refuses,
         a_crash_loop_with_its_last_log_line,
+        a_log_that_cannot_be_read_holds_nothing_up,
         a_container_that_uses_too_much_memory,
         a_quota_that_is_used_up,
         a_claim_without_storage,
@@ -92,6 +95,26 @@ async fn a_crash_loop_with_its_last_log_line(cluster: TestCluster) {
     let evidence = evidence(&cause);
     assert!(evidence.contains("panic: no storage path"), "{evidence}");
     assert!(evidence.contains("exit code 2"), "{evidence}");
+}
+
+async fn a_log_that_cannot_be_read_holds_nothing_up(cluster: TestCluster) {
+    cluster.kubelet().add_rule(rule(&cluster, Behaviour::CrashLoop { exit_code: 2, restarts: 4 }).log("panic\n"));
+    installed(&cluster, json!({})).await;
+    explained(&cluster, "CrashLoop").await;
+    for fault in [Fault::internal_error(), Fault::unavailable()] {
+        let proxy = cluster.proxy().await;
+        let is_log = |uri: &str| uri.contains("/log?");
+        proxy.add_rule(FaultRule::every(fault).uri(is_log));
+        let mut why = cluster.command();
+        why.args(["why", "instance"]).env("KUBECONFIG", proxy.kubeconfig().path()).stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || why.output()).await.expect("joined").expect("it runs");
+        let run = Run::from(output).exits(7).stdout_has("(CrashLoop)").stdout_has("last log line: could not be read: ");
+        assert_eq!(run.stderr, "");
+        // That of the run before and that of this one, once each.
+        let asked: Vec<_> = proxy.requests().into_iter().map(|seen| seen.uri).filter(|uri| is_log(uri)).collect();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+        assert_ne!(asked[0], asked[1]);
+    }
 }
 
 async fn a_container_that_uses_too_much_memory(cluster: TestCluster) {

@@ -93,6 +93,93 @@ fn every_spelling_of_a_kind_is_understood_by_every_verb() {
     }
 }
 
+/// Verbs that take objects, and whether several at once.
+const VERBS: &[(&str, bool)] = &[
+    ("get", true),
+    ("tree", false),
+    ("trace", false),
+    ("why", false),
+    ("events", false),
+    ("logs", false),
+    ("impact", false),
+    ("reconcile", true),
+    ("suspend", true),
+    ("resume", true),
+    ("wait", true),
+    ("export", true),
+    ("delete --yes", true),
+];
+
+/// A kind in the words of kubectl and of flux.
+const KINDS: &[&str] = &[
+    "ks",
+    "hr",
+    "gitrepo",
+    "Kustomization",
+    "kustomizations",
+    "kustomizations.kustomize.toolkit.fluxcd.io",
+    "source git",
+    "sources git",
+    "image repository",
+];
+
+#[test]
+fn every_verb_takes_every_spelling_in_every_order() {
+    for (verb, takes_several) in VERBS {
+        for kind in KINDS {
+            let mut lines = vec![format!("{verb} {kind} app")];
+            if !kind.contains(' ') {
+                lines.push(format!("{verb} {kind}/app"));
+            }
+            if *takes_several {
+                lines.push(format!("{verb} {kind} app web"));
+            }
+            for line in lines {
+                let run = run(&words(&line));
+                assert!(run.stderr.contains("no kubeconfig names a cluster"), "{line}: {}", run.stderr);
+            }
+        }
+    }
+    for kind in KINDS {
+        run(&words(&format!("explain {kind}"))).exits(0).stdout_has("spec");
+    }
+    // The noun stays the default where there is one.
+    for line in
+        ["get instance", "tree instance", "why instance", "wait instance", "suspend instance", "export instance"]
+    {
+        run(&words(line)).exits(1).stderr_has("no kubeconfig names a cluster");
+    }
+}
+
+/// Flags of flux, by the verbs that have them there.
+const FLAGS_OF_FLUX: &[&str] = &[
+    "reconcile ks app --with-source",
+    "reconcile hr app --with-source --reset --force",
+    "reconcile ks --all",
+    "reconcile ks -l team=a",
+    "reconcile ks --all -A",
+    "suspend hr --all",
+    "suspend hr -l team=a",
+    "suspend hr --all -A",
+    "resume source git --all",
+    "resume ks -l team=a -A",
+    "wait ks --all",
+    "wait ks -l team=a",
+    "wait ks --all -A",
+    "export hr --all",
+    "export hr -l team=a",
+    "export hr --all -A",
+    "reconcile all --wait",
+    "events --since 10m",
+];
+
+#[test]
+fn flags_of_flux_are_understood() {
+    for line in FLAGS_OF_FLUX {
+        run(&words(line)).exits(1).stderr_has("no kubeconfig names a cluster");
+    }
+}
+
 /// What changes many objects wants that said.
 #[test]
 fn a_verb_that_changes_something_wants_all_for_a_kind_alone() {
