@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::well_known;
 pub use crate::k8s::ResourceType;
-use crate::k8s::{ObjectId, fields};
+use crate::k8s::fields;
 
 /// One kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,8 +55,7 @@ impl Suspension {
 
 /// Whether reconciling is switched off for an object, as the controller of its kind reads it; never for other kinds.
 pub fn is_suspended(object: &Value) -> bool {
-    let id = ObjectId::of(object);
-    of(&id.group, &id.kind).is_some_and(|kind| kind.suspension.is_set(object))
+    of(fields::group(object), fields::kind(object)).is_some_and(|kind| kind.suspension.is_set(object))
 }
 
 /// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others but for an object that is

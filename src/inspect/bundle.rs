@@ -311,13 +311,14 @@ mod tests {
         let bundle = redact(gathered(), vec![], 400);
         assert!(bundle.snapshot.all().any(|object| fields::kind(object) == "Kustomization"), "Flux's own come first");
         let told: Vec<&str> = bundle.unread.iter().map(|unread| unread.what.as_str()).collect();
-        assert!(told.iter().any(|what| what.ends_with("Secret") || what.ends_with("log")), "{told:?}");
+        assert!(told.iter().any(|what| what.ends_with("Secret") || *what == "log of pod/fs/p"), "{told:?}");
     }
 
     #[test]
     fn flux_works_where_its_objects_are_and_where_it_applies() {
+        // `x` is a namespace that it applied.
         let namespaces = namespaces_of(&[secret(), ks()]);
-        assert_eq!(namespaces.into_iter().collect::<Vec<_>>(), ["apps", "fs"]);
+        assert_eq!(namespaces.into_iter().collect::<Vec<_>>(), ["apps", "fs", "x"]);
     }
 
     #[test]

@@ -569,7 +569,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
         kinds::find(kind).and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), name))
     };
     let Some(instance) = find("FluxInstance", well_known::INSTANCE_NAME) else { return group };
-    let Some(spec) = instance.pointer("/spec/sync").filter(|s| s.is_object()) else {
+    let Some(spec) = fields::at(instance, "/spec/sync").filter(|s| s.is_object()) else {
         group.skip("sync", "the instance has no sync");
         return group;
     };

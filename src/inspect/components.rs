@@ -134,7 +134,7 @@ pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
 
 /// The pods a Deployment selects.
 pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
-    let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
+    let Some(wanted) = fields::at(deployment, "/spec/selector/matchLabels").and_then(Value::as_object) else {
         return vec![];
     };
     let selected = |pod: &Value| wanted.iter().all(|(key, value)| fields::label(pod, key) == value.as_str());
@@ -226,12 +226,12 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
 }
 
 pub fn labels(object: &Value) -> BTreeMap<String, String> {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = fields::at(object, "/metadata/labels").and_then(Value::as_object);
     labels.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }
 
 fn amounts(container: &Value, pointer: &str) -> Option<String> {
-    let amounts = container.pointer(pointer)?;
+    let amounts = fields::at(container, pointer)?;
     let amount = |key: &str| amounts.get(key).and_then(Value::as_str).unwrap_or("-");
     Some(format!("{}/{}", amount("cpu"), amount("memory")))
 }

@@ -165,7 +165,7 @@ pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) ->
         }
         merge(&mut merged, value);
     }
-    if let Some(own) = release.pointer("/spec/values") {
+    if let Some(own) = fields::at(release, "/spec/values") {
         note(own, "", "spec.values", &mut origins);
         merge(&mut merged, own.clone());
     }
@@ -198,7 +198,7 @@ pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals:
         }
         variables.extend(texts.into_iter().map(|(key, text)| (key, (text, source.origin()))));
     }
-    let own = kustomization.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
+    let own = fields::at(kustomization, "/spec/postBuild/substitute").and_then(Value::as_object);
     for (key, value) in own.into_iter().flatten() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         variables.insert(key.clone(), (text, "spec.postBuild.substitute".to_owned()));

@@ -160,7 +160,7 @@ fn wanted(row: &EventRow, filter: &Filter) -> bool {
 pub fn related(object: &Value) -> Vec<ObjectId> {
     let mut objects = vec![ObjectId::of(object)];
     for pointer in ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"] {
-        if let Some(reference) = object.pointer(pointer)
+        if let Some(reference) = fields::at(object, pointer)
             && let Some(name) = fields::some_text(reference, "/name")
         {
             let namespace = fields::some_text(reference, "/namespace").or_else(|| fields::namespace(object));

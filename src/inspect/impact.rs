@@ -110,7 +110,7 @@ fn stays(object: &Value) -> Option<String> {
     match fields::some_text(object, "/spec/deletionPolicy") {
         Some("Orphan") => Some("its deletionPolicy is Orphan".into()),
         Some("Delete" | "WaitForTermination") => None,
-        _ if object.pointer("/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
+        _ if fields::at(object, "/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
         _ => Some("its prune is off".into()),
     }
 }

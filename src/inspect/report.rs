@@ -196,7 +196,7 @@ pub fn report(
 fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
     let entitlement = snapshot
         .get(&SECRET, Some(namespace), "flux-operator-entitlement")
-        .filter(|secret| secret.pointer("/data/token").is_some())
+        .filter(|secret| fields::at(secret, "/data/token").is_some())
         .map_or("Unknown".to_owned(), |_| "Issued".to_owned());
     let mut distribution = Map::new();
     distribution.insert("entitlement".into(), entitlement.into());

@@ -51,7 +51,7 @@ impl Revision {
 
     /// Whether an artifact is of this revision, or was made of it elsewhere, as an OCI artifact of a commit is.
     fn is_of(&self, source: &Value) -> bool {
-        let origin = source.pointer("/status/artifact/metadata/org.opencontainers.image.revision");
+        let origin = fields::at(source, "/status/artifact/metadata/org.opencontainers.image.revision");
         self.is(fields::text(source, "/status/artifact/revision"))
             || origin.and_then(Value::as_str).is_some_and(|origin| self.is(origin))
     }
@@ -147,7 +147,7 @@ pub fn rollout(
             having.iter().any(|other| {
                 ["/spec/url", "/spec/ref", "/spec/endpoint", "/spec/bucketName", "/kind"]
                     .iter()
-                    .all(|pointer| other.pointer(pointer) == source.pointer(pointer))
+                    .all(|pointer| fields::at(other, pointer) == fields::at(source, pointer))
             })
         };
         let sources: BTreeSet<ObjectId> = all_sources()

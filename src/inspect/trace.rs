@@ -146,7 +146,7 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
 pub fn source_of(object: &Value) -> Option<ObjectId> {
     let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
         .into_iter()
-        .find_map(|pointer| object.pointer(pointer).filter(|r| fields::some_text(r, "/name").is_some()))?;
+        .find_map(|pointer| fields::at(object, pointer).filter(|r| fields::some_text(r, "/name").is_some()))?;
     let namespace = fields::some_text(reference, "/namespace").or_else(|| fields::namespace(object));
     let kind = fields::text(reference, "/kind");
     let group = if kind == "ArtifactGenerator" { kinds::SOURCE_EXTENSIONS_GROUP } else { kinds::SOURCE_GROUP };
@@ -183,7 +183,7 @@ fn step(role: &str, object: &Value) -> TraceStep {
         "ExternalArtifact" => fields::some_text(object, "/status/artifact/url").map(Into::into),
         _ => None,
     });
-    let origin = |key: &str| object.pointer("/status/artifact/metadata")?.get(key)?.as_str().map(Into::into);
+    let origin = |key: &str| fields::at(object, "/status/artifact/metadata")?.get(key)?.as_str().map(Into::into);
     TraceStep {
         role: role.into(),
         object: ObjectId::of(object),

@@ -3,9 +3,32 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+/// What stands at a JSON pointer.
+///
+/// As [`Value::pointer`], which makes two texts of every member it passes; a view of thousands of objects spent half of its
+/// time there.
+pub fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    if pointer.contains('~') {
+        return object.pointer(pointer);
+    }
+    let mut members = pointer.split('/');
+    // Before the first slash stands nothing.
+    if !members.next()?.is_empty() {
+        return None;
+    }
+    members.try_fold(object, |value, member| match value {
+        Value::Object(map) => map.get(member),
+        // An index is written as it is counted: without a sign or a zero before it.
+        Value::Array(items) if !member.starts_with('+') && (member == "0" || !member.starts_with('0')) => {
+            items.get(member.parse::<usize>().ok()?)
+        }
+        _ => None,
+    })
+}
+
 /// The text at a JSON pointer, or empty.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The text at a JSON pointer unless it is absent or empty.
@@ -15,12 +38,12 @@ pub fn some_text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
 
 /// The whole number at a JSON pointer.
 pub fn number(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer).and_then(Value::as_i64)
+    at(object, pointer).and_then(Value::as_i64)
 }
 
 /// The list at a JSON pointer, or an empty one.
 pub fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 pub fn kind(object: &Value) -> &str {
@@ -101,7 +124,7 @@ pub const BEING_DELETED: &str = "is being deleted";
 
 /// Whether the deletion of an object was requested.
 pub fn is_being_deleted(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some()
+    at(object, "/metadata/deletionTimestamp").is_some()
 }
 
 /// Whether the object's `status.conditions` speak of the generation that is stored.
@@ -121,6 +144,36 @@ pub fn is_observed(object: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_pointer_leads_where_that_of_the_library_leads() {
+        let object = json!({"a": {"b": [1, {"c": "x"}], "": 2, "d/e": 3, "f~g": 4, "01": 5}, "": {"": 6}});
+        for pointer in [
+            "",
+            "/",
+            "//",
+            "/a",
+            "/a/",
+            "/a/b",
+            "/a/b/0",
+            "/a/b/1/c",
+            "/a/b/1/c/d",
+            "/a/b/2",
+            "/a/b/01",
+            "/a/b/+1",
+            "/a/b/-1",
+            "/a/01",
+            "/a/d~1e",
+            "/a/f~0g",
+            "a",
+            "a/b",
+            "/x",
+            "/a/b/",
+            "/a/b/1/",
+        ] {
+            assert_eq!(at(&object, pointer), object.pointer(pointer), "{pointer}");
+        }
+    }
 
     #[test]
     fn a_status_of_another_generation_is_not_observed() {

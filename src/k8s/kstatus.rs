@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{condition, group, kind, number, text};
+use super::fields::{at, condition, group, kind, number, text};
 
 /// What kstatus says of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
@@ -73,7 +73,7 @@ impl Health {
 
 /// Judges one object as the API server returns it.
 pub fn compute(object: &Value) -> Health {
-    if object.pointer("/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
+    if at(object, "/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
         return Health::new(Status::Terminating, "Resource scheduled for deletion");
     }
     let generation = number(object, "/metadata/generation");
@@ -142,7 +142,7 @@ fn deployment(object: &Value) -> Health {
         return Health::progressing(format!("Ready: {}/{desired}", status("readyReplicas")));
     }
     // Without a deadline the controller never says that the new set is available.
-    let has_deadline = object.pointer("/spec/progressDeadlineSeconds").is_some();
+    let has_deadline = at(object, "/spec/progressDeadlineSeconds").is_some();
     if has_deadline && !progressing.is_some_and(|c| c.is_true() && c.reason() == "NewReplicaSetAvailable") {
         return Health::progressing("ReplicaSet not Available");
     }

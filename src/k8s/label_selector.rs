@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use super::fields;
 use super::names::{is_label_key, is_label_value};
 
 /// Requirements that all have to hold; an empty selector selects everything.
@@ -44,7 +45,7 @@ impl LabelSelector {
 
     /// Whether the labels of an object satisfy every requirement.
     pub fn matches_object(&self, object: &Value) -> bool {
-        self.matches(object.pointer("/metadata/labels").and_then(Value::as_object))
+        self.matches(fields::at(object, "/metadata/labels").and_then(Value::as_object))
     }
 
     /// The same for labels that are looked up by key.

@@ -7,6 +7,8 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::fields;
+
 /// One object at the API server.
 ///
 /// The version says at which version of its group the object was written or is to be asked for; it is no part of what tells
@@ -60,9 +62,8 @@ impl ObjectId {
 
     /// Reads the identity of an object; what is missing is empty.
     pub fn of(object: &Value) -> Self {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (group, version) = split_api_version(text("/apiVersion"));
-        ObjectId::new(group, text("/kind"), Some(text("/metadata/namespace")), text("/metadata/name")).at(version)
+        let (group, version) = split_api_version(fields::text(object, "/apiVersion"));
+        ObjectId::new(group, fields::kind(object), fields::namespace(object), fields::name(object)).at(version)
     }
 
     /// Returns the namespace, `None` for a cluster-scoped object.

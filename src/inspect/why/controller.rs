@@ -227,7 +227,7 @@ fn at_its_limit<'a>(pod: &'a Value, metrics: &'a Value) -> Option<(&'a str, &'a 
 }
 
 fn unserved(object: &Value, name: &str, other: &Controller<'_>) -> Cause {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = fields::at(object, "/metadata/labels").and_then(Value::as_object);
     let shard = labels.into_iter().flatten().find(|(key, _)| key.starts_with("sharding."));
     let id = ObjectId::of(object);
     let cause = match shard {

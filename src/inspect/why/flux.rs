@@ -533,7 +533,7 @@ impl<'a> Walk<'a> {
     /// Why a workload is not there that an object applied; `None` where nobody has to have it.
     pub(super) fn vanished(&mut self, id: &ObjectId, owner: &'a Value) -> Option<Cause> {
         // A Job that ended may be cleared away, and nobody brings back what is suspended or on its way out.
-        let is_leaving = kinds::is_suspended(owner) || owner.pointer("/metadata/deletionTimestamp").is_some();
+        let is_leaving = kinds::is_suspended(owner) || fields::at(owner, "/metadata/deletionTimestamp").is_some();
         if id.kind == "Job" || is_leaving || !self.is_absent(id) {
             return None;
         }
@@ -644,7 +644,7 @@ fn content_of(object: &Value) -> Vec<ObjectId> {
             chart.or_else(|| trace::source_of(object)).into_iter().collect()
         }
         "ImagePolicy" => {
-            let at = object.pointer("/spec/imageRepositoryRef");
+            let at = fields::at(object, "/spec/imageRepositoryRef");
             at.and_then(|at| reference(kinds::IMAGE_GROUP, "ImageRepository", at)).into_iter().collect()
         }
         "ArtifactGenerator" => fields::items(object, "/spec/sources")

@@ -12,7 +12,7 @@ use crate::k8s::fields::Condition;
 impl<'a> Walk<'a> {
     /// The sync of an instance: its source, and what is applied from it.
     pub(super) fn sync(&mut self) -> Option<Cause> {
-        let spec = self.subject.pointer("/spec/sync").filter(|s| s.is_object())?;
+        let spec = fields::at(self.subject, "/spec/sync").filter(|s| s.is_object())?;
         let name = fields::some_text(spec, "/name").unwrap_or(self.namespace());
         let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
         let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;

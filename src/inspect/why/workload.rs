@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
                     .next(again),
             );
         }
-        if workload.pointer("/spec/paused").and_then(Value::as_bool).unwrap_or(false) {
+        if fields::at(workload, "/spec/paused").and_then(Value::as_bool).unwrap_or(false) {
             return Some(
                 Cause::new(Reason::RolloutPaused, workload, "the rollout is paused")
                     .evidence("spec", "paused: true", None)
@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
         }
         let terminated = ["/lastState/terminated", "/state/terminated"]
             .into_iter()
-            .filter_map(|pointer| status.pointer(pointer))
+            .filter_map(|pointer| fields::at(status, pointer))
             .find(|t| fields::text(t, "/reason") != "Completed");
         let ended_for_good = fields::text(pod, "/status/phase") == "Failed"
             && terminated.is_some_and(|t| fields::number(t, "/exitCode").is_some_and(|code| code != 0));
