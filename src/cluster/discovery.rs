@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResource, APIResourceList};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResource, APIResourceList};
 use kube::discovery::{Discovery, Scope};
 
 use super::call::Call;
@@ -118,6 +118,25 @@ impl Cluster {
             return Ok(at(version));
         }
         Ok(kind.clone())
+    }
+
+    /// Returns those of some versions of one group at which the server serves anything, in their order; all of them where it
+    /// does not say.
+    pub async fn served_among(&self, versions: Vec<ResourceType>) -> Vec<ResourceType> {
+        let Some(group) = versions.first().map(|version| version.group.clone()) else { return versions };
+        let answer = async {
+            let text = self.answer_text(Call::get(format!("/apis/{group}"))).await?;
+            serde_json::from_slice::<APIGroup>(&text).map_err(kube::Error::SerdeError)
+        };
+        match answer.await {
+            Ok(found) => {
+                let is_served =
+                    |one: &ResourceType| found.versions.iter().any(|served| *one.version == *served.version);
+                versions.into_iter().filter(is_served).collect()
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => vec![],
+            Err(_) => versions,
+        }
     }
 
     /// Finds one kind among those of a group and version.

@@ -6,7 +6,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::from_cluster::{self, CONCURRENCY};
+use super::from_cluster;
 use super::snapshot::Snapshot;
 use crate::api::kinds::{
     self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, POD_METRICS, PVC, REPLICA_SET,
@@ -29,6 +29,8 @@ pub struct Limits {
     pub log_lines: u32,
 }
 
+/// Requests in flight at once: what they answer is in memory whole.
+const CONCURRENCY: usize = 8;
 /// Kinds of the namespaces Flux works in, beside those listed by constants.
 const BESIDE: [(&str, &str); 7] = [
     ("apps", "StatefulSet"),

@@ -12,8 +12,9 @@ use crate::api::kinds::{self, SECRET};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::ResourceType;
 
-/// Requests in flight at once; the API server's own fairness is the bound beyond that.
-pub(super) const CONCURRENCY: usize = 8;
+/// Requests in flight at once: one for every kind of Flux and some more, so that a far away server is waited for once. The API
+/// server's own fairness is the bound beyond that.
+pub(super) const CONCURRENCY: usize = 32;
 /// A view that still asks for more after this many rounds asks in circles.
 const MAX_ROUNDS: usize = 64;
 /// Lines of a log that are read.
@@ -122,20 +123,28 @@ pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
 
 /// Asks at the newest version first; a kind that is served at none of them is missing.
 async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
+    cluster: &Cluster,
     resource: &ResourceType,
     ask: impl Fn(ResourceType) -> F,
 ) -> Result<T, ClusterError> {
-    let mut versions = versions(resource);
-    let last = versions.pop();
-    let mut missing = None;
-    for version in versions {
+    let mut versions = versions(resource).into_iter();
+    let missing = match ask(versions.next().unwrap_or_else(|| resource.clone())).await {
+        Err(error) if error.is_api_missing() => error,
+        answer => return answer,
+    };
+    for version in older(cluster, versions.collect()).await {
         match ask(version).await {
-            Err(error) if error.is_api_missing() => missing = missing.or(Some(error)),
+            Err(error) if error.is_api_missing() => {}
             answer => return answer,
         }
     }
-    let answer = ask(last.unwrap_or_else(|| resource.clone())).await;
-    answer.map_err(|error| missing.filter(|_| error.is_api_missing()).unwrap_or(error))
+    Err(missing)
+}
+
+/// Those of the older versions that are worth to be asked for, when the newest is not served.
+pub(super) async fn older(cluster: &Cluster, versions: Vec<ResourceType>) -> Vec<ResourceType> {
+    // One is as quickly asked for as asked about.
+    if versions.len() < 2 { versions } else { cluster.served_among(versions).await }
 }
 
 pub(super) async fn list(
@@ -156,7 +165,8 @@ pub(super) async fn list(
     }
     let options = &ListOptions { label_selector: selector, metadata_only, ..ListOptions::default() };
     let mut list =
-        at_versions(resource, |version| async move { cluster.list(&version, namespace, options).await }).await?;
+        at_versions(cluster, resource, |version| async move { cluster.list(&version, namespace, options).await })
+            .await?;
     list.items.iter_mut().for_each(snapshot::trim);
     Ok(list.items)
 }
@@ -170,7 +180,9 @@ async fn get(
     let found = match *resource == SECRET {
         // Whether it exists, without fetching what it holds.
         true => cluster.get_metadata(resource, namespace, name).await,
-        false => at_versions(resource, |version| async move { cluster.get(&version, namespace, name).await }).await,
+        false => {
+            at_versions(cluster, resource, |version| async move { cluster.get(&version, namespace, name).await }).await
+        }
     };
     match found {
         Ok(mut object) => {

@@ -5,6 +5,7 @@
 //! Kubernetes 1.36, `benches/README.md`). So a page is large, and is read in pieces: neither its text nor its objects
 //! are ever in memory as a whole.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use serde_json::{Deserializer, Map, Value};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use super::from_cluster::{CONCURRENCY, versions};
+use super::from_cluster::{CONCURRENCY, older, versions};
 use super::trimmed::{Trimmed, TrimmedDefinition};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
@@ -284,7 +285,8 @@ async fn list_at_versions<T: Listable>(
     sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Option<ListEnd>, ClusterError> {
     let mut missing = None;
-    for version in versions(resource) {
+    let mut versions: VecDeque<ResourceType> = versions(resource).into();
+    while let Some(version) = versions.pop_front() {
         let mut place = Place::default();
         let mut resumptions = 0;
         loop {
@@ -302,6 +304,9 @@ async fn list_at_versions<T: Listable>(
                     error
                 }
                 Err(error) if error.is_api_missing() => {
+                    if missing.is_none() {
+                        versions = older(cluster, versions.into()).await.into();
+                    }
                     missing = missing.or(Some(error));
                     break;
                 }

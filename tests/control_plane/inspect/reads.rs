@@ -26,6 +26,7 @@ pub fn tests() -> Vec<ClusterTest> {
         live_names_complete_and_a_silent_server_completes_nothing,
         checks_pass_before_and_after_an_installation,
         what_the_next_minor_changes_is_told_of_a_cluster,
+        what_does_not_depend_on_each_other_is_asked_side_by_side,
     ]
 }
 
@@ -374,4 +375,55 @@ async fn what_the_next_minor_changes_is_told_of_a_cluster(cluster: TestCluster) 
     let oldest = lines(&upgrade("2.6").await.json());
     assert!(oldest.iter().any(|line| line.contains("1.31 or later is wanted")), "{oldest:#?}");
     run(&cluster, &["check", "--to", "2.9"]).await.exits(1).stdout_has("Flux v2.9").stdout_has("there is no flag");
+}
+
+/// Command lines, and how many of their requests depend on each other: which objects there are on the instance, their pods on
+/// both, and so on. A far away server is asked once more at most.
+const DEPENDENT: &[(&str, usize)] = &[
+    ("get instance", 1),
+    ("get gitrepo", 1),
+    ("get all -A", 1),
+    ("events", 1),
+    ("version", 1),
+    ("get components", 1),
+    ("get inventory", 2),
+    ("tree instance", 2),
+    ("why instance", 2),
+    ("why -A", 2),
+    ("status", 1),
+    ("check", 2),
+    ("plan instance", 2),
+];
+
+async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestCluster) {
+    installed(&cluster).await;
+    let mut wrong = vec![];
+    for (line, dependent) in DEPENDENT {
+        let proxy = cluster.proxy().await;
+        // So long that what the program does between two answers does not count.
+        proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_millis(200))));
+        let mut slow = command(proxy.kubeconfig().path(), cluster.folder());
+        slow.args(line.split(' ')).stdin(Stdio::null());
+        let ended = tokio::task::spawn_blocking(move || slow.output()).await.expect("joined").expect("the binary runs");
+        assert!([0, 1, 7].contains(&ended.status.code().unwrap_or(-1)), "{line}: {ended:?}");
+        // The longest chain of requests each of which was sent when the one before was answered.
+        let mut requests: Vec<(Instant, Instant)> =
+            proxy.requests().iter().filter_map(|seen| Some((seen.begun, seen.answered?))).collect();
+        requests.sort();
+        let mut chain = 0;
+        let mut answered = None;
+        while let Some(next) =
+            requests.iter().filter(|(begun, _)| answered.is_none_or(|at| *begun >= at)).map(|(_, at)| *at).min()
+        {
+            chain += 1;
+            answered = Some(next);
+        }
+        if chain > dependent + 1 {
+            wrong.push(format!(
+                "{line}: {chain} after each other, {dependent} depend on each other: {:#?}",
+                proxy.requests()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
