@@ -120,7 +120,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let secrets = secrets(args, &namespace, shell)?;
         let params = args.params(&namespace);
         let key = format!("deployment/{namespace}/flux-operator");
-        let plan = bounded(&session, &format!("plan {key}"), install_plan(&session.cluster, &params)).await?;
+        let attempted = format!("plan {key}");
+        let plan = bounded(&session, &attempted, install_plan(&session.cluster, &params));
+        let plan = shell.while_waiting("answer", plan).await?;
         let plan = plan.map_err(|error| operator_error(&session, &error, "install", &key))?;
         warn(&session, &plan, &namespace);
         if args.dry_run {

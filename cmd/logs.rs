@@ -113,7 +113,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
             Source::Cluster(session) => {
                 let started = Timestamp::now();
-                let sources = sources_now(&session.cluster, &args.controller).await.map_err(|e| cli_error(&e))?;
+                let look = shell.while_waiting("answer", sources_now(&session.cluster, &args.controller));
+                let sources = look.await.map_err(|e| cli_error(&e))?;
                 if sources.is_empty() {
                     return Err(nobody(args, &source.place()));
                 }

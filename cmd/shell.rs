@@ -33,7 +33,7 @@ use harmless::{harmless_in_colour, in_ascii};
 pub use interrupt::{Interruption, interrupted};
 
 /// A person who hears nothing for longer wonders.
-const SILENCE: Duration = Duration::from_millis(900);
+pub const SILENCE: Duration = Duration::from_millis(900);
 
 /// The terminal a command talks to, and the flags every command knows.
 pub struct Shell {

@@ -1,6 +1,8 @@
 //! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use flux_operator::reconcile::{
     Uninstalled,
 };
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::common::connect::cli_error;
 use crate::common::registries::{self, SourceArgs};
@@ -26,7 +28,7 @@ use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
 use crate::shell::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
 use crate::shell::progress::{Progress, ProgressMode, State};
-use crate::shell::{CliError, Exit, Shell, environment, interrupted};
+use crate::shell::{CliError, Exit, SILENCE, Shell, environment, interrupted};
 
 /// The flags of every command that can do the operator's work here.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -373,7 +375,13 @@ async fn make_plan(
         let distributions = args.open(session.shell).await?;
         let work = async |cluster: &Cluster| plan(cluster, distributions.as_ref(), &options, &listener).await;
         let work = report_retries(&session.cluster, &listener, work);
-        match timeout_at(session.deadline.instant(), work).await {
+        let work = timeout_at(session.deadline.instant(), work);
+        let whom = session.cluster.endpoint.to_string();
+        let planned = tokio::select! {
+            planned = work => planned,
+            never = listener.breaks_silence(&whom) => match never {},
+        };
+        match planned {
             Ok(Ok(plan)) => Ok(plan),
             Ok(Err(error)) => Err(request.error(&error).await),
             Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
@@ -539,6 +547,18 @@ impl Listener {
 
     pub fn clear(&self) {
         lock(&self.progress).clear();
+    }
+
+    /// Says whom a run waits for that has said nothing for a second, where a person looks on.
+    async fn breaks_silence(&self, whom: &str) -> Infallible {
+        sleep(SILENCE).await;
+        {
+            let mut progress = lock(&self.progress);
+            if std::io::stderr().is_terminal() && progress.has_said_nothing() {
+                progress.set(&self.key, State::Waiting, &format!("waiting for {whom} to answer"));
+            }
+        }
+        std::future::pending().await
     }
 
     fn stage(&self) -> Option<Stage> {

@@ -60,7 +60,10 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let overlay = args.from_git.as_deref().map(overlay).transpose()?.unwrap_or_default();
     shell.block_on(async {
-        let (session, proposal) = shell.interruptible(look(shell, &overlay.patches)).await?;
+        let (session, proposal) = {
+            let look = shell.while_waiting("answer", look(shell, &overlay.patches));
+            shell.interruptible(look).await?
+        };
         shell.print(&args.format.output.text(&proposal.manifest.written, "the FluxInstance")?)?;
         tell(shell, &proposal, &overlay);
         let is_whole = proposal.unexpressed.is_empty() && overlay.unexpressed.is_empty();

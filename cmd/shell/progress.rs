@@ -174,6 +174,11 @@ impl Progress {
         self.lines.insert(key.to_owned(), Line { state, text, since, bar });
     }
 
+    /// Whether there is no line yet.
+    pub fn has_said_nothing(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Whether changes are told as JSON.
     pub fn is_json(&self) -> bool {
         matches!(self.renderer, Renderer::Json)

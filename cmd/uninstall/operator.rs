@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let namespace = session.namespace_or(DEFAULT_NAMESPACE);
         let key = format!("deployment/{namespace}/flux-operator");
         let look = uninstall_operator_plan(&session.cluster, &namespace, args.keep_crds);
-        let plan = timeout_at(session.deadline.instant(), look).await;
+        let plan = shell.while_waiting("answer", timeout_at(session.deadline.instant(), look)).await;
         let plan = plan.map_err(|_| session.out_of_time(&format!("look at {key}")))?;
         let plan = plan.map_err(|error| operator_error(&session, &error, "uninstall", &key))?;
         shell.print(&listing(&session, &key, &plan))?;

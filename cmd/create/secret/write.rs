@@ -62,7 +62,8 @@ pub(super) async fn write(
             }
         }
     };
-    let step = tokio::time::timeout_at(session.deadline.instant(), in_place).await;
+    let in_time = tokio::time::timeout_at(session.deadline.instant(), in_place);
+    let step = shell.while_waiting("answer", in_time).await;
     let step = step.unwrap_or_else(|_| {
         let object = reference(&secret);
         Err(session.out_of_time(&format!("apply {object}")).object(object))

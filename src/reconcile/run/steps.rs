@@ -84,7 +84,8 @@ impl Run<'_> {
         if plan.previous_revision.as_ref() != Some(&plan.revision) {
             let build = KeptBuild::of(&self.instance, &plan.revision, plan.artifact.as_deref());
             if let Err(error) = kept_builds::keep(self.cluster, &self.instance, &build).await {
-                tracing::debug!("what was installed is not kept: {}", error.sentence());
+                let message = format!("the revision is not kept for a rollback: {}", error.sentence());
+                self.progress.report(Update::Warning { message });
             }
         }
         let range = &self.instance.spec.distribution.version;

@@ -42,6 +42,8 @@ pub fn tests() -> Vec<ClusterTest> {
         a_deletion_counts_the_objects_of_people_and_says_what_stays,
         what_takes_something_away_is_refused_in_a_protected_context,
         a_secret_that_is_not_there_is_told_by_the_plan,
+        a_suspended_instance_is_planned_as_if_it_were_resumed,
+        a_watched_status_is_drawn_anew_when_something_changes,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
         a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
         a_terminal_that_hangs_up_ends_a_run_in_order,
@@ -724,4 +726,41 @@ async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
     objects::apply(&own.client, NAMESPACE, &[secret("regcred"), secret("deploy-key")]).await.unwrap();
     let quiet = own.run("plan instance").await;
     assert!(!quiet.stderr.contains("warning:"), "{}", quiet.stderr);
+}
+
+async fn a_suspended_instance_is_planned_as_if_it_were_resumed(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    own.run("suspend instance").await.exits(0);
+    own.run("plan instance").await.exits(0).stdout_has("Suspended: nothing of this happens before");
+    own.scale(0).await;
+    let plan = own.run("plan instance").await.exits(1);
+    plan.stdout_has("Suspended: ").stdout_has("spec.replicas: 0 → 1").stdout_has("kubectl-scale");
+    own.run("plan instance -o yaml").await.exits(1).stdout_has("suspended: true");
+    own.run("plan instance --diff").await.exits(1).stdout_has("Suspended: ").stdout_has("kubectl-scale");
+    // Looking changes nothing.
+    assert_eq!(own.replicas().await, Some(0));
+}
+
+async fn a_watched_status_is_drawn_anew_when_something_changes(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let mut session = terminal_of(&own.start(""), 100, "status --watch");
+    let (mut session, first) = on_terminal(move || {
+        let first = session.exp_string("source-controller 1/1").expect("the first screen");
+        (session, first)
+    })
+    .await;
+    assert!(first.contains("\u{1b}[H"), "{first:?}");
+    own.deployments().delete("source-controller", &Default::default()).await.unwrap();
+    let (code, after) = on_terminal(move || {
+        let after = session.exp_string("source-controller 0/1").expect("the next screen");
+        session.send_control('c').expect("sent");
+        let (code, _) = end(&mut session);
+        (code, after)
+    })
+    .await;
+    assert!(after.contains("\u{1b}[H"), "{after:?}");
+    // How a watch ends is no failure that is told.
+    assert_eq!(code, 130);
 }

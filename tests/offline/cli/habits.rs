@@ -68,6 +68,17 @@ fn help_fits_80_columns() {
 }
 
 #[test]
+fn every_command_that_asks_a_cluster_names_its_usual_limit() {
+    for (path, help) in commands() {
+        if is_leaf(&help) && help.contains("--timeout <") {
+            let text = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            let said = text.contains("5m where it waits, 1m where it reads");
+            assert!(said || text.contains("--timeout") && text.contains("[default: "), "{path:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
     let folder = tempfile::tempdir().expect("a folder");
     let binary = env!("CARGO_BIN_EXE_flux-operator");

@@ -293,3 +293,84 @@ fn a_silent_server_is_named_within_a_second_also_on_a_dumb_terminal() {
         }
     }
 }
+
+/// A line for every verb that asks a cluster, as far as none of them writes files.
+const PATIENT: &[&str] = &[
+    "get components",
+    "get history",
+    "get inventory",
+    "get all -A",
+    "get suspended",
+    "tree instance",
+    "tree ks web",
+    "trace ks/web",
+    "events",
+    "logs",
+    "stats",
+    "status",
+    "check",
+    "check --pre",
+    "version",
+    "why",
+    "why ks/web",
+    "impact ks/web",
+    "debug ks web --vars",
+    "what-changed",
+    "export instance",
+    "export ks/web",
+    "export report",
+    "report /nonexistent/page.html",
+    "plan instance",
+    "apply instance -f examples/flux.yaml",
+    "apply instance -f examples/flux.yaml --in-process",
+    "reconcile instance",
+    "reconcile instance --in-process",
+    "reconcile ks web",
+    "reconcile all",
+    "suspend instance",
+    "resume instance",
+    "resume --overdue",
+    "wait instance",
+    "wait ks web",
+    "wait ks web --for=delete",
+    "wait revision main@sha1:0123456789012345678901234567890123456789",
+    "delete instance --yes",
+    "delete ks web --yes",
+    "install --image x/y:v1",
+    "uninstall instance --in-process --yes",
+    "uninstall instance --yes",
+    "uninstall operator --yes",
+    "uninstall resourcesets --yes",
+    "rollback instance --in-process --yes",
+    "migrate bootstrap",
+    "migrate owner ks/a --to ks/b --yes",
+    "create secret proxy p --address http://proxy.example.com",
+    "rbac get ks",
+];
+
+#[test]
+fn no_verb_leaves_a_person_without_a_word() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = server.local_addr().expect("its address");
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let silent = std::sync::Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(line) = PATIENT.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                    let script = format!("{binary} {line} --server http://{address} --timeout 30s; echo END");
+                    let mut shell = Command::new("bash");
+                    shell.args(["-c", &script]).env_clear().env("TERM", "dumb").env("PATH", "/usr/bin:/bin");
+                    shell.current_dir(env!("CARGO_MANIFEST_DIR"));
+                    let mut session = spawn_command(shell, Some(10_000)).expect("a terminal");
+                    if let Err(error) = session.exp_regex("waiting for|Taking the lease") {
+                        silent.lock().expect("no panic").push(format!("{line}: {error}"));
+                    }
+                }
+            });
+        }
+    });
+    let silent = silent.into_inner().expect("no panic");
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
