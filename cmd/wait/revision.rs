@@ -22,7 +22,6 @@ use crate::common::Session;
 use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source};
-use crate::render::next_step::command;
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::progress::{Progress, ProgressArgs, ProgressMode, State};
 use crate::shell::{CliError, Exit, Shell};
@@ -327,7 +326,7 @@ async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionR
                 "{} ({}): {}",
                 cause.summary,
                 cause.object,
-                cause.next.first().map(command).unwrap_or_default()
+                cause.next.first().map(|step| source.whereto().command(step)).unwrap_or_default()
             ));
         }
     }

@@ -32,7 +32,7 @@
 //!    `[[test]]` entry with `harness = false` in `Cargo.toml`.
 //!
 //! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; what the servers
-//! wrote last is printed then.
+//! wrote last is printed then. `TEST_DURATIONS=FILE` notes how long each test took.
 
 // Every test binary, example and benchmark includes this module whole and uses a part of it.
 #![allow(dead_code, unused_imports, reason = "every test binary uses other parts of it")]
