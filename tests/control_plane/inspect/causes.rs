@@ -111,7 +111,10 @@ async fn everything_that_is_not_well_is_grouped_by_cause(cluster: TestCluster) {
     assert!(!screen.stdout.contains("app-19"), "three are named:\n{}", screen.stdout);
     run(&cluster, &["why", "-n", namespace, "-o", "wide"]).await.exits(7).stdout_has("/app-19");
     let mark = cluster.mark().await;
-    run(&cluster, &["why", "-n", namespace, "-o", "name"]).await.exits(7).stdout_has("GitRepository/");
+    run(&cluster, &["why", "-n", namespace, "-o", "name"])
+        .await
+        .exits(7)
+        .stdout_has("gitrepository.source.toolkit.fluxcd.io/");
     let requests = cluster.requests_since(mark).await;
     assert_eq!(requests.count("list", "kustomizations"), 1, "{:?}", requests.table());
     assert_eq!(requests.count("get", "kustomizations"), 0, "{:?}", requests.table());

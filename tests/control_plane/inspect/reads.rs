@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::inspect::world::{Run, SOON, install, instance, run};
+use crate::reconcile::world::{NAMESPACE, World, spec};
 use crate::support::runner::{ClusterTest, command};
-use crate::support::{Fault, FaultRule, TestCluster, allow, eventually, objects};
+use crate::support::{Fault, FaultProxy, FaultRule, TestCluster, allow, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -396,14 +397,19 @@ const DEPENDENT: &[(&str, usize)] = &[
 ];
 
 async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestCluster) {
-    installed(&cluster).await;
+    // Whatever fails elsewhere would be looked into.
+    let world = World::new(&cluster).await;
+    let mut wanted = spec("2.9.x");
+    wanted["components"] = json!(["source-controller"]);
+    world.instance(wanted).await;
+    world.ready().await;
     let mut wrong = vec![];
     for (line, dependent) in DEPENDENT {
-        let proxy = cluster.proxy().await;
+        let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.expect("the proxy starts");
         // So long that what the program does between two answers does not count.
         proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_millis(200))));
         let mut slow = command(proxy.kubeconfig().path(), cluster.folder());
-        slow.args(line.split(' ')).stdin(Stdio::null());
+        slow.args(["-n", NAMESPACE]).args(line.split(' ')).stdin(Stdio::null());
         let ended = tokio::task::spawn_blocking(move || slow.output()).await.expect("joined").expect("the binary runs");
         assert!([0, 1, 7].contains(&ended.status.code().unwrap_or(-1)), "{line}: {ended:?}");
         // The longest chain of requests each of which was sent when the one before was answered.
