@@ -116,22 +116,12 @@ fn warned(plan: Plan, warnings: Vec<String>) -> Plan {
 async fn missing_secrets(session: &Session<'_>, instance: &FluxInstance) -> Vec<String> {
     let namespace = instance.namespace_or_default();
     let (distribution, sync) = (&instance.spec.distribution, instance.spec.sync.as_ref());
-    let host = |address: &str| {
-        let address = address.split_once("://").map_or(address, |(_, rest)| rest);
-        address.split('/').next().map(str::to_owned)
-    };
     let images = distribution.image_pull_secret.as_ref().map(|name| {
-        let secret = SecretKind::Registry { host: host(&distribution.registry) };
+        let secret = SecretKind::of_registry(&distribution.registry);
         ("spec.distribution.imagePullSecret", name, secret)
     });
     let source = sync.and_then(|sync| {
-        let secret = match sync.kind.as_str() {
-            "OCIRepository" => SecretKind::Registry { host: host(&sync.url) },
-            "Bucket" => SecretKind::Bucket,
-            _ if sync.provider.as_deref() == Some("github") => SecretKind::GithubApp,
-            _ if sync.url.starts_with("ssh://") => SecretKind::Ssh,
-            _ => SecretKind::BasicAuth,
-        };
+        let secret = SecretKind::of_source(&sync.kind, &sync.url, sync.provider.as_deref().unwrap_or_default());
         Some(("spec.sync.pullSecret", sync.pull_secret.as_ref()?, secret))
     });
     let looks = [images, source].into_iter().flatten().map(async |(field, name, secret)| {

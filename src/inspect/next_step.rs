@@ -93,6 +93,26 @@ pub enum SecretKind {
     Sops,
 }
 
+impl SecretKind {
+    /// The credentials that a source of a kind takes for an address.
+    pub fn of_source(kind: &str, url: &str, provider: &str) -> Self {
+        let is_registry = matches!(kind, "OCIRepository" | "ImageRepository") || url.starts_with("oci://");
+        match kind {
+            _ if is_registry => Self::of_registry(url),
+            "Bucket" => SecretKind::Bucket,
+            _ if provider == "github" => SecretKind::GithubApp,
+            _ if url.starts_with("ssh://") => SecretKind::Ssh,
+            _ => SecretKind::BasicAuth,
+        }
+    }
+
+    /// The credentials of the registry in an address such as `oci://ghcr.io/org/app`.
+    pub fn of_registry(address: &str) -> Self {
+        let host = address.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
+        SecretKind::Registry { host: host.map(Into::into) }
+    }
+}
+
 impl NextStep {
     pub(super) fn advice(text: impl Into<String>) -> Self {
         NextStep::Advice(text.into())

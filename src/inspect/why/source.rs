@@ -159,20 +159,11 @@ fn again(source: &Value) -> NextStep {
 
 /// Creates the kind of secret that a source wants at a place of its spec.
 fn create_secret(source: &Value, pointer: &str, name: &str) -> NextStep {
-    let url = url(source);
-    let is_registry = matches!(fields::kind(source), "OCIRepository" | "ImageRepository") || url.starts_with("oci://");
     let secret = match pointer {
         "/spec/certSecretRef/name" => SecretKind::Tls,
         "/spec/proxySecretRef/name" => SecretKind::Proxy,
         "/spec/verify/secretRef/name" => SecretKind::Signers,
-        _ if is_registry => {
-            let host = url.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
-            SecretKind::Registry { host: host.map(Into::into) }
-        }
-        _ if fields::kind(source) == "Bucket" => SecretKind::Bucket,
-        _ if fields::text(source, "/spec/provider") == "github" => SecretKind::GithubApp,
-        _ if url.starts_with("ssh://") => SecretKind::Ssh,
-        _ => SecretKind::BasicAuth,
+        _ => SecretKind::of_source(fields::kind(source), url(source), fields::text(source, "/spec/provider")),
     };
     NextStep::CreateSecret {
         namespace: fields::namespace(source).unwrap_or_default().into(),

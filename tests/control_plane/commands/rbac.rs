@@ -143,6 +143,9 @@ const ROLLBACK: &str = "rollback instance --in-process --yes";
 const INSTALL: &str = "install --image registry.example.com/flux-operator:v1 --wait=false";
 const UNINSTALL_OPERATOR: &str = "uninstall operator --yes";
 const TAKE_OVER: &str = "migrate bootstrap --apply --yes";
+/// Those of them that a test of its own runs, but for the takeover.
+const ALONE: &[&str] =
+    &[RECONCILE, APPLY, UNINSTALL, DELETE, DELETE_FILE, ROLLBACK, INSTALL, INSTALL_WITH, UNINSTALL_OPERATOR];
 /// What has somebody with all rights do before each of them, so that there is the same to do each time.
 const BEFORE: &[(&str, &[&str])] = &[
     (APPLY, &[UNINSTALL]),
@@ -560,19 +563,7 @@ async fn every_command_has_a_row_or_a_reason_why_not(_: TestCluster) {
     let mut all = BTreeSet::new();
     leaves("", &mut all);
     assert!(all.len() > 60, "{all:?}");
-    let single = [
-        RECONCILE,
-        APPLY,
-        UNINSTALL,
-        DELETE,
-        DELETE_FILE,
-        ROLLBACK,
-        INSTALL,
-        INSTALL_WITH,
-        UNINSTALL_OPERATOR,
-        TAKE_OVER,
-    ];
-    let lines = LISTS.iter().chain(VIEWS).chain(WRITES).chain(&single);
+    let lines = LISTS.iter().chain(VIEWS).chain(WRITES).chain(ALONE).chain(&[TAKE_OVER]);
     let tried: BTreeSet<String> = lines.filter_map(|line| leaf_of(line, &all)).collect();
     let excused =
         |leaf: &str| WITHOUT_ROW.iter().any(|(word, _)| leaf == *word || leaf.starts_with(&format!("{word} ")));
@@ -585,17 +576,7 @@ async fn every_command_has_a_row_or_a_reason_why_not(_: TestCluster) {
 async fn asking_for_rights_writes_nothing(cluster: TestCluster) {
     let stage = stage(&cluster).await;
     let mark = stage.world.plane.audit().mark().await.unwrap();
-    for line in WRITES.iter().chain(&[
-        RECONCILE,
-        APPLY,
-        UNINSTALL,
-        DELETE,
-        DELETE_FILE,
-        ROLLBACK,
-        INSTALL,
-        INSTALL_WITH,
-        UNINSTALL_OPERATOR,
-    ]) {
+    for line in WRITES.iter().chain(ALONE) {
         let mut program = stage.program(&stage.world.kubeconfig);
         program.args(["rbac"]).args(stage.words(line));
         finish(program).await;
