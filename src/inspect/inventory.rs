@@ -121,15 +121,15 @@ impl Row for InventoryRow {
 
 /// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
 pub fn entries(object: &Value) -> Vec<ObjectId> {
-    entries_of(object, "")
+    entries_where(object, |_| true)
 }
 
-/// The entries of one kind, by how their ids end: `_GROUP_KIND`. Others cost no more than a look at their end.
-pub(super) fn entries_of(object: &Value, suffix: &str) -> Vec<ObjectId> {
+/// The entries whose ids (`NAMESPACE_NAME_GROUP_KIND`) are meant; the others are not read.
+pub(super) fn entries_where(object: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<ObjectId> {
     fields::items(object, "/status/inventory/entries")
         .iter()
         .filter_map(|entry| {
-            let id = entry.get("id").and_then(Value::as_str).filter(|id| id.ends_with(suffix))?;
+            let id = entry.get("id").and_then(Value::as_str).filter(|id| is_meant(id))?;
             Some(ObjectId::from_inventory_id(id).ok()?.at(fields::text(entry, "/v")))
         })
         .collect()

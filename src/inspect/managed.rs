@@ -36,25 +36,33 @@ pub(super) fn workloads<'a>(
     objects: impl Iterator<Item = &'a Value> + Clone,
     namespace: Option<&str>,
 ) -> Vec<Workload<'a>> {
-    let mut found = vec![];
-    for resource in kinds_of_workloads() {
-        let mut owners: BTreeMap<ObjectId, &'a Value> = BTreeMap::new();
-        let suffix = format!("_{}_{}", resource.group, resource.kind);
-        for object in objects.clone() {
-            owners.extend(inventory::entries_of(object, &suffix).into_iter().map(|id| (id, object)));
+    let resources: Vec<ResourceType> = kinds_of_workloads().collect();
+    let suffixes: Vec<String> = resources.iter().map(|one| format!("_{}_{}", one.group, one.kind)).collect();
+    let mut owners_by_kind: Vec<BTreeMap<ObjectId, &'a Value>> = vec![BTreeMap::new(); resources.len()];
+    for object in objects.clone() {
+        for id in inventory::entries_where(object, |id| suffixes.iter().any(|suffix| id.ends_with(suffix))) {
+            let is_its = |one: &ResourceType| one.kind == id.kind && one.group == id.group;
+            let at = resources.iter().position(is_its);
+            if let Some(owners) = at.and_then(|at| owners_by_kind.get_mut(at)) {
+                owners.insert(id, object);
+            }
         }
+    }
+    let releases: Vec<&Value> = objects.filter(|object| is_release_without_inventory(object)).collect();
+    let mut found = vec![];
+    for (resource, mut owners) in resources.iter().zip(owners_by_kind) {
         let is_worth = owners.len() > WORTH_A_LIST;
         let places: BTreeSet<Option<&str>> = match namespace {
             None => [None].into(),
             Some(_) => owners.keys().map(ObjectId::namespace).collect(),
         };
         if is_worth {
-            places.iter().for_each(|place| drop(snapshot.list(&resource, *place)));
+            places.iter().for_each(|place| drop(snapshot.list(resource, *place)));
         }
         // What is on its way in a list is not asked for one by one.
-        let is_coming = is_worth && !places.iter().all(|place| snapshot.is_listed(&resource, *place));
+        let is_coming = is_worth && !places.iter().all(|place| snapshot.is_listed(resource, *place));
         drop(places);
-        for (live, owner) in released(snapshot, &resource, objects.clone(), namespace) {
+        for (live, owner) in released(snapshot, resource, &releases, namespace) {
             owners.entry(ObjectId::of(live)).or_insert(owner);
         }
         if is_coming {
@@ -65,23 +73,24 @@ pub(super) fn workloads<'a>(
     found
 }
 
+fn is_release_without_inventory(object: &Value) -> bool {
+    fields::kind(object) == "HelmRelease"
+        && fields::group(object) == HELM_GROUP
+        && fields::items(object, "/status/inventory/entries").is_empty()
+        && !fields::items(object, "/status/history").is_empty()
+}
+
 /// What Helm made of releases without an inventory (helm-controller before Flux 2.8), by the labels of helm-controller
 /// (<https://fluxcd.io/flux/components/helm/helmreleases/#recommended-settings>).
 fn released<'a>(
     snapshot: &'a Snapshot,
     resource: &ResourceType,
-    objects: impl Iterator<Item = &'a Value>,
+    releases: &[&'a Value],
     namespace: Option<&str>,
 ) -> Vec<(&'a Value, &'a Value)> {
-    let is_one = |object: &&Value| {
-        fields::group(object) == HELM_GROUP
-            && fields::kind(object) == "HelmRelease"
-            && fields::items(object, "/status/inventory/entries").is_empty()
-            && !fields::items(object, "/status/history").is_empty()
-    };
-    let releases: BTreeMap<(&str, &str), &Value> = objects
-        .filter(is_one)
-        .map(|object| ((fields::namespace(object).unwrap_or_default(), fields::name(object)), object))
+    let releases: BTreeMap<(&str, &str), &Value> = releases
+        .iter()
+        .map(|object| ((fields::namespace(object).unwrap_or_default(), fields::name(object)), *object))
         .collect();
     let target = |release: &'a Value| {
         fields::some_text(release, "/spec/targetNamespace").or(fields::namespace(release)).unwrap_or_default()

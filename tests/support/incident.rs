@@ -21,8 +21,13 @@ fn condition(kind: &str, is_true: bool, reason: &str, message: &str) -> Value {
         "lastTransitionTime": TIME, "observedGeneration": 1})
 }
 
+/// What the source with a number offers; all Kustomizations come from the first.
+fn revision(number: usize) -> String {
+    format!("main@sha1:{number:040x}")
+}
+
 fn source(number: usize, name: &str, fails: bool) -> Value {
-    let revision = format!("main@sha1:{number:040x}");
+    let revision = revision(number);
     let conditions = match fails {
         false => json!([condition("Ready", true, "Succeeded", &format!("stored artifact for revision '{revision}'"))]),
         true => {
@@ -48,7 +53,7 @@ fn kustomization(number: usize, name: &str, source: (&str, &str), depends_on: Va
         "metadata": {"name": name, "namespace": namespace(number), "generation": 1},
         "spec": {"interval": "10m", "path": "./app", "prune": true, "dependsOn": depends_on,
             "sourceRef": {"kind": "GitRepository", "name": source.1, "namespace": source.0}},
-        "status": {"observedGeneration": 1, "conditions": [ready], "lastAppliedRevision": format!("main@sha1:{number:040x}"),
+        "status": {"observedGeneration": 1, "conditions": [ready], "lastAppliedRevision": revision(0),
             "inventory": {"entries": [{"id": format!("{}_web_apps_Deployment", namespace(number)), "v": "v1"}]}}})
 }
 

@@ -19,6 +19,7 @@ use crate::k8s::{ObjectId, fields, kstatus};
 #[derive(Clone, Debug)]
 pub(super) struct Controller<'a> {
     deployment: &'a Value,
+    id: ObjectId,
     component: &'static str,
     /// What `--watch-label-selector` says.
     selector: Option<LabelSelector>,
@@ -39,6 +40,7 @@ impl<'a> Controller<'a> {
         let value = |flag: &str| arguments.iter().find_map(|argument| argument.strip_prefix(flag));
         Some(Controller {
             deployment,
+            id: ObjectId::of(deployment),
             component,
             // A selector that cannot be read is taken as none: the controller would not run with it.
             selector: value("--watch-label-selector=").and_then(|selector| selector.parse().ok()),
@@ -76,17 +78,17 @@ impl<'a> Walk<'a> {
         if !self.snapshot.knows(&DEPLOYMENT) || self.snapshot.is_loading() {
             return None;
         }
-        let own: Vec<&Controller<'a>> = all.iter().filter(|controller| controller.component == name).collect();
+        let own = || all.iter().filter(|controller| controller.component == name);
         let mut found = None;
-        for controller in own.iter().filter(|controller| controller.serves(object)) {
+        for controller in own().filter(|controller| controller.serves(object)) {
             // One that is well is enough.
-            let cause = self.serving(controller.deployment, name)?;
+            let cause = self.serving(controller)?;
             found = found.or(Some(cause));
         }
         if found.is_some() {
             return found;
         }
-        if let Some(other) = own.first() {
+        if let Some(other) = own().next() {
             return Some(unserved(object, name, other));
         }
         let is_expected = !all.is_empty() || self.is_component(name) || !is_attended(object);
@@ -106,9 +108,9 @@ impl<'a> Walk<'a> {
     }
 
     /// What is wrong with a Deployment whose pods have to reconcile.
-    fn serving(&mut self, deployment: &'a Value, name: &str) -> Option<Cause> {
-        let id = ObjectId::of(deployment);
-        if let Some(known) = self.known.get(&id) {
+    fn serving(&mut self, controller: &Controller<'a>) -> Option<Cause> {
+        let Controller { deployment, id, component: name, .. } = controller;
+        if let Some(known) = self.known.get(id) {
             return known.clone();
         }
         let health = kstatus::compute(deployment);
@@ -130,9 +132,9 @@ impl<'a> Walk<'a> {
                     .evidence("status", format!("{}: {}", health.status, health.message), None)
                     .next(NextStep::Describe(id.clone()))
             };
-            Some(cause.unwrap_or_else(unexplained).at(name))
+            Some(cause.unwrap_or_else(unexplained).at(*name))
         };
-        self.known.insert(id, cause.clone());
+        self.known.insert(id.clone(), cause.clone());
         cause
     }
 

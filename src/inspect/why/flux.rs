@@ -90,21 +90,32 @@ impl<'a> Walk<'a> {
         if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
     }
 
+    /// Whether the walk would find nothing: most objects are well, and an overview need not keep what each of them says.
+    pub(super) fn is_plainly_well(&mut self, kind: &'static FluxKind, object: &'a Value) -> bool {
+        kind.kind != "FluxInstance"
+            && fields::condition(object, READY).is_some_and(|c| c.is_true())
+            && fields::is_observed(object)
+            && fields::condition(object, STALLED).is_none_or(|c| !c.is_true())
+            && !fields::is_being_deleted(object)
+            && self.controller(kind, object).is_none()
+            && self.behind(kind, object, self.steps.len()).is_none()
+    }
+
     /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
     fn behind(&mut self, kind: &FluxKind, object: &'a Value, from: usize) -> Option<Cause> {
         if kind.kind != "Kustomization" || fields::condition(object, READY).is_none() {
             return None;
         }
-        let source = self.snapshot.get_ref(&trace::source_of(object)?)?;
-        let offered = fields::some_text(source, "/status/artifact/revision")?;
-        let since = fields::time(source, "/status/artifact/lastUpdateTime")?;
         let applied = fields::some_text(object, "/status/lastAppliedRevision")?;
+        let source = self.snapshot.get_ref(&trace::source_of(object)?)?;
+        let offered = fields::some_text(source, "/status/artifact/revision").filter(|offered| *offered != applied)?;
+        let since = fields::time(source, "/status/artifact/lastUpdateTime")?;
         let duration = |pointer: &str| go_duration::parse(fields::text(object, pointer)).ok();
         let interval = duration("/spec/interval").unwrap_or_default();
         // A run may start late by an interval and take as long as it may.
         let bound = [interval, duration("/spec/timeout").unwrap_or(interval), QUEUED];
         let is_late = bound.into_iter().try_fold(since, |at, part| at.checked_add(part)).is_ok_and(|at| at < self.now);
-        if offered == applied || !is_late {
+        if !is_late {
             return None;
         }
         if let Some(cause) = self.throttled(kind, object) {

@@ -102,8 +102,9 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     let nobody = Value::Null;
     let mut walk = Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &nobody, now) };
     let mut found = Found::default();
-    for (_, object) in &objects {
+    for (kind, object) in &objects {
         if !kinds::is_suspended(object)
+            && !walk.is_plainly_well(kind, object)
             && let Some(cause) = walk.object(object)
         {
             found.add(ObjectId::of(object), cause);
