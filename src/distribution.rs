@@ -162,8 +162,7 @@ impl Distribution {
     /// An archive is read into memory, at most 128 MiB in 10000 entries.
     ///
     /// # Errors
-    /// When the path cannot be read, holds no version, names an image file that is malformed, or is an archive with
-    /// links, devices, absolute paths, `..` or more content than allowed.
+    /// When the path cannot be read, holds no version, or is an archive with links, devices, absolute paths, `..` or more content than allowed.
     pub fn open(path: &Path) -> Result<Self, DistributionError> {
         let unreadable = |source| DistributionError::Read { path: path.to_owned(), source };
         let origin = path.display().to_string();
@@ -195,7 +194,7 @@ impl Distribution {
     /// Takes any tree of files. `origin` names it in errors.
     ///
     /// # Errors
-    /// It holds no version, or an image file that is malformed.
+    /// It holds no version.
     pub fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
         let packaged = Packaged::open(tree)?;
         Ok(Self { source: Source::Packaged(Arc::new(packaged), origin), digest: None })
@@ -250,6 +249,31 @@ impl Distribution {
         }
     }
 
+    /// Returns the objects of several components, in their order, as [`Distribution::component`] does.
+    ///
+    /// # Errors
+    /// Of the first component that has one.
+    pub fn component_objects(
+        &self,
+        version: &FluxVersion,
+        components: &[Component],
+    ) -> Result<Vec<Vec<Value>>, DistributionError> {
+        if self.is_embedded() {
+            return components.iter().map(|component| self.component(version, *component)).collect();
+        }
+        // Reading the manifests of a package is most of what a build of it does, and each file stands for itself.
+        std::thread::scope(|scope| {
+            let read = |component: &Component| {
+                let component = *component;
+                scope.spawn(move || self.component(version, component))
+            };
+            let threads: Vec<_> = components.iter().map(read).collect();
+            let ended = threads.into_iter().zip(components);
+            // A thread that panicked is tried again here, where a panic has its place.
+            ended.map(|(thread, one)| thread.join().unwrap_or_else(|_| self.component(version, *one))).collect()
+        })
+    }
+
     /// Returns the ResourceQuota, ClusterRoles and ClusterRoleBindings that all components share.
     ///
     /// # Errors
@@ -291,10 +315,17 @@ impl Distribution {
     }
 
     /// Returns the images of a variant with tags and digests; None when there are no digests of it for this version.
-    pub fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<Vec<ImageDigest>> {
+    ///
+    /// # Errors
+    /// When the packaged file with them cannot be read, or is malformed.
+    pub fn digests(
+        &self,
+        version: &FluxVersion,
+        variant: Variant,
+    ) -> Result<Option<Vec<ImageDigest>>, DistributionError> {
         match &self.source {
-            Source::Embedded => tables::digests(&version.version, variant),
-            Source::Packaged(packaged, _) => packaged.digests(version, variant).cloned(),
+            Source::Embedded => Ok(tables::digests(&version.version, variant)),
+            Source::Packaged(packaged, _) => packaged.digests(version, variant),
         }
     }
 
@@ -311,7 +342,7 @@ impl Distribution {
         registry: &str,
         variant: Option<Variant>,
     ) -> Result<Vec<ImageReference>, DistributionError> {
-        let digests = variant.and_then(|variant| self.digests(version, variant)).unwrap_or_default();
+        let digests = variant.map(|variant| self.digests(version, variant)).transpose()?.flatten().unwrap_or_default();
         self.known(version)?;
         self.components(version)
             .into_iter()

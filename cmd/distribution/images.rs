@@ -52,7 +52,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.warn(&format!("{registry} is not a known registry, so the images have no digests"));
             shell.hint(&format!("say which build it mirrors with --variant, or use one of {}", known.join(", ")));
         }
-        Some(variant) if distribution.digests(&version, variant).is_none() => {
+        Some(variant) if distribution.digests(&version, variant).map_err(unusable)?.is_none() => {
             shell.warn(&format!("{variant} has no digests for {version}, so the images have tags only"));
             shell.hint("choose another --variant or --version");
         }

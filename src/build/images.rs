@@ -33,7 +33,8 @@ pub(super) fn resolve(
         tag,
         digest,
     };
-    let pinned = variant.and_then(|variant| distribution.digests(version, variant)).and_then(|digests| {
+    let digests = variant.map(|variant| distribution.digests(version, variant)).transpose()?.flatten();
+    let pinned = digests.and_then(|digests| {
         components
             .iter()
             .map(|component| {
@@ -75,7 +76,7 @@ fn no_digests(
         Some(variant) => {
             let others: Vec<_> = Variant::ALL
                 .into_iter()
-                .filter(|other| distribution.digests(version, *other).is_some())
+                .filter(|other| matches!(distribution.digests(version, *other), Ok(Some(_))))
                 .map(Variant::as_str)
                 .collect();
             let hint = if others.is_empty() {

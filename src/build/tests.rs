@@ -735,6 +735,7 @@ fn images_are_pinned_by_the_variant_of_the_registry() {
         Distribution::embedded()
             .digests(&version, variant)
             .unwrap()
+            .unwrap()
             .into_iter()
             .find(|i| i.component == Component::HelmController)
             .unwrap()

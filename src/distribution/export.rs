@@ -32,7 +32,7 @@ impl Distribution {
         files.insert(format!("{manifests}/rbac.yaml"), stream(&self.rbac(version)?)?);
         files.insert(format!("{manifests}/policies.yaml"), stream(&self.policies(version)?)?);
         for variant in Variant::ALL {
-            if let Some(list) = self.image_list(version, variant) {
+            if let Some(list) = self.image_list(version, variant)? {
                 let text = yaml::to_string(&list).map_err(|error| emit(&error))?;
                 files.insert(format!("{images}/{variant}.yaml"), text);
             }
@@ -60,16 +60,16 @@ impl Distribution {
         Ok(files.into_iter().map(|(relative, _)| relative).collect())
     }
 
-    fn image_list(&self, version: &FluxVersion, variant: Variant) -> Option<Value> {
-        let images: Vec<Value> = self
-            .digests(version, variant)?
+    fn image_list(&self, version: &FluxVersion, variant: Variant) -> Result<Option<Value>, DistributionError> {
+        let Some(digests) = self.digests(version, variant)? else { return Ok(None) };
+        let images: Vec<Value> = digests
             .iter()
             .map(|image| {
                 let name = format!("{}/{}", variant.registry(), image.component);
                 json!({ "name": name, "newTag": image.tag, "digest": image.digest })
             })
             .collect();
-        Some(json!({ "images": images }))
+        Ok(Some(json!({ "images": images })))
     }
 
     /// Returns the components that a version has, in the order of [`Component::ALL`].

@@ -1,7 +1,5 @@
 //! A distribution that somebody else packaged: a tree of files with the layout the module documentation shows.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::tree::Tree;
@@ -13,17 +11,15 @@ use crate::format::yaml;
 pub(super) struct Packaged {
     tree: Box<dyn Tree>,
     versions: Vec<FluxVersion>,
-    digests: BTreeMap<(String, &'static str), Vec<ImageDigest>>,
 }
 
 impl Packaged {
     pub(crate) fn open(tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
-        let mut packaged = Self { tree, versions: Vec::new(), digests: BTreeMap::new() };
+        let mut packaged = Self { tree, versions: Vec::new() };
         packaged.versions = packaged.find_versions()?;
         if packaged.versions.is_empty() {
             return Err(packaged.content("flux", "no folder named after a version, such as flux/v2.9.4"));
         }
-        packaged.digests = packaged.read_digests()?;
         Ok(packaged)
     }
 
@@ -31,8 +27,15 @@ impl Packaged {
         &self.versions
     }
 
-    pub(crate) fn digests(&self, version: &FluxVersion, variant: Variant) -> Option<&Vec<ImageDigest>> {
-        self.digests.get(&(version.name.clone(), variant.as_str()))
+    /// Returns what `flux-images/VERSION/VARIANT.yaml` says; None when there is no such file.
+    pub(crate) fn digests(
+        &self,
+        version: &FluxVersion,
+        variant: Variant,
+    ) -> Result<Option<Vec<ImageDigest>>, DistributionError> {
+        let relative = format!("flux-images/{}/{variant}.yaml", version.name);
+        let Some(text) = self.text(&relative)? else { return Ok(None) };
+        image_digests(&text).map(Some).map_err(|message| self.content(&relative, &message))
     }
 
     /// Returns the documents of `flux/VERSION/NAME.yaml`; None when there is no such file.
@@ -62,19 +65,6 @@ impl Packaged {
             .collect();
         versions.sort_by(|a, b| a.version.cmp(&b.version));
         Ok(versions)
-    }
-
-    fn read_digests(&self) -> Result<BTreeMap<(String, &'static str), Vec<ImageDigest>>, DistributionError> {
-        let mut all = BTreeMap::new();
-        for version in &self.versions {
-            for variant in Variant::ALL {
-                let relative = format!("flux-images/{}/{variant}.yaml", version.name);
-                let Some(text) = self.text(&relative)? else { continue };
-                let digests = image_digests(&text).map_err(|message| self.content(&relative, &message))?;
-                all.insert((version.name.clone(), variant.as_str()), digests);
-            }
-        }
-        Ok(all)
     }
 
     fn text(&self, relative: &str) -> Result<Option<String>, DistributionError> {

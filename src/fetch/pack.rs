@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use crate::api::crd;
+use crate::api::{Variant, crd};
 use crate::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use crate::format::image::split_image;
 use crate::format::tarball::{Files, Limits};
@@ -159,6 +159,9 @@ pub fn check_manifests(distribution: &Distribution) -> Result<(), DistributionEr
         }
         distribution.rbac(&version)?;
         distribution.policies(&version)?;
+        for variant in Variant::ALL {
+            distribution.digests(&version, variant)?;
+        }
     }
     Ok(())
 }
