@@ -34,9 +34,6 @@ pub async fn request_deletion(
     let id = target.id().at(&session.served(target.kind).await?.version);
     let options = DeleteOptions { uid, dry_run, ..DeleteOptions::default() };
     let place = session.place(&target.reference());
-    if !dry_run {
-        session.shell.interruption().writes();
-    }
     if !session.bounded(&format!("delete {place}"), session.cluster.delete(&id, &options)).await? {
         return Err(session.missing(target).await);
     }

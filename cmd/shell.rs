@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub struct Shell {
     stderr_terminal: bool,
     /// Terminals show nothing else.
     ascii_only: bool,
-    interruption: Interruption,
+    interruption: Arc<Interruption>,
     /// What is waited for when nothing has been said for a while.
     awaited: Mutex<String>,
     /// How often something has been said; the highest number stands for progress that goes on.
@@ -66,7 +66,7 @@ impl Shell {
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
             ascii_only: environment::is_ascii_only(),
-            interruption: Interruption::default(),
+            interruption: Arc::default(),
             awaited: Mutex::new("the cluster".to_owned()),
             said: AtomicUsize::new(0),
         }
@@ -245,7 +245,7 @@ impl Shell {
     }
 
     /// What an interrupt says; commands set it as they go.
-    pub fn interruption(&self) -> &Interruption {
+    pub fn interruption(&self) -> &Arc<Interruption> {
         &self.interruption
     }
 

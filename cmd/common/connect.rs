@@ -33,6 +33,10 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         on_retry: observer(flags.quiet || shell.has_structured_errors()),
+        on_write: Some({
+            let interruption = shell.interruption().clone();
+            Arc::new(move || interruption.writes())
+        }),
         purpose: Some(shell.command().to_owned()),
         plugin_terminal: PluginTerminal { stdin: std::io::stdin().is_terminal(), stderr: shell.stderr_is_terminal() },
     };

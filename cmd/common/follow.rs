@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use flux_operator::api::well_known;
+use flux_operator::api::well_known::{self, FINALIZER, FLUX_FINALIZER};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::why::{self, Unattended};
@@ -204,17 +204,44 @@ struct Signs {
 impl Signs {
     fn note(&self, sign: &WaitEvent) {
         match sign {
-            WaitEvent::Pending(_) | WaitEvent::Condition(_) => {
-                self.count.set(self.count.get() + 1);
-                self.first.notify_one();
-            }
+            WaitEvent::Pending(_) | WaitEvent::Condition(_) => self.add(),
             WaitEvent::Missing | WaitEvent::Event(_) | WaitEvent::Finalizers(_) | WaitEvent::Retrying(_) => {}
         }
+    }
+
+    /// As [`Signs::note`], of an object that is to go: whoever holds others than Flux's finalizers is not known here.
+    fn note_leaving(&self, sign: &WaitEvent) {
+        let is_flux = |name: &String| [FINALIZER, FLUX_FINALIZER].contains(&name.as_str());
+        if matches!(sign, WaitEvent::Finalizers(list) if !list.is_empty() && list.iter().all(is_flux)) {
+            self.add();
+        }
+    }
+
+    fn add(&self) {
+        self.count.set(self.count.get() + 1);
+        self.first.notify_one();
     }
 }
 
 /// The error of waiting for an object that nobody will look at; does not return where somebody does, or where that cannot be told.
 async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+    let place = session.place(&followed.target.reference());
+    let error = match followed.request {
+        Some(_) => CliError::failed(format!("the request is stored on {place}, but nobody will act on it")),
+        None => CliError::new(Exit::Unhealthy, format!("{place} does not become ready: nobody looks at it")),
+    };
+    left_alone(session, followed, signs, error).await
+}
+
+/// The same for an object that is being deleted and held by a finalizer that nobody will take off.
+async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+    let place = session.place(&followed.target.reference());
+    let error = CliError::new(Exit::Unhealthy, format!("{place} is not deleted: nobody acts on its finalizer"));
+    left_alone(session, followed, signs, error).await
+}
+
+/// `error` with who is missing, some time after the first sign if there was no other.
+async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, error: CliError) -> CliError {
     if session.shell.rehearses() {
         return std::future::pending().await;
     }
@@ -232,13 +259,7 @@ async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -
         if signs.count.get() != before {
             return std::future::pending().await;
         }
-        let target = &followed.target;
-        let place = session.place(&target.reference());
-        let error = match followed.request {
-            Some(_) => CliError::failed(format!("the request is stored on {place}, but nobody will act on it")),
-            None => CliError::new(Exit::Unhealthy, format!("{place} does not become ready: nobody looks at it")),
-        };
-        let error = error.cause(cause.summary).object(target.reference());
+        let error = error.cause(cause.summary).object(followed.target.reference());
         let steps = cause.next.iter().map(|step| session.whereto().sentence(step));
         return steps.fold(error, CliError::hint);
     }
@@ -342,7 +363,19 @@ pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: Progre
     let key = followed.target.reference();
     progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
     let wait = wait(session, followed).await?;
-    let result = wait.until_gone(|sign| show(&progress, &key, &sign)).await;
+    let signs = Signs::default();
+    let gone = wait.until_gone(|sign| {
+        signs.note_leaving(&sign);
+        show(&progress, &key, &sign);
+    });
+    let result = tokio::select! {
+        biased;
+        result = gone => result,
+        error = held_by_nobody(session, followed, &signs) => {
+            progress.borrow().clear();
+            return Err(error);
+        }
+    };
     progress.borrow().clear();
     match result {
         Ok(()) => Ok(()),

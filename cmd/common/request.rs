@@ -137,9 +137,6 @@ pub async fn send(
         return Ok((vec![], vec![]));
     }
     let server_dry_run = dry_run == Some(DryRun::Server);
-    if !server_dry_run {
-        session.shell.interruption().writes();
-    }
     let requests = targets.iter().map(async |target| {
         let patch = act.patch(target.kind.suspension, &token);
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;

@@ -209,7 +209,6 @@ fn plan_text(migration: &OwnerMigration) -> String {
 
 /// Each step may be the last: nothing is prunable by the old owner while it is suspended, and a second run goes on.
 async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Target) -> Result<(), CliError> {
-    session.shell.interruption().writes();
     if migration.suspends {
         let reason = format!("objects move to {}", migration.to);
         let note = SuspendNote { reason: Some(&reason), until: None };

@@ -67,7 +67,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process {
             return reconcile_in_process(&session, args, &target, &live, &build).await;
         }
-        shell.interruption().writes();
         let stored = shell.interruptible(store(&session, &target, &live, &build)).await?;
         let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
         shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));

@@ -44,7 +44,7 @@ impl Interruption {
         *self.note() = Some(Note { goes_on: String::new(), resume: None });
     }
 
-    /// A write is about to be sent: unless more is known, an interrupt no longer says that nothing was changed.
+    /// A write is about to be sent, or a file to be changed: unless more is known, an interrupt no longer says that nothing was changed.
     pub fn writes(&self) {
         self.note().get_or_insert_with(|| Note {
             goes_on: "what was sent to the API server may have been carried out".to_owned(),

@@ -49,7 +49,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let question = format!("{what} {} objects of {}", found.len(), session.cluster.endpoint.place());
         let context = session.cluster.endpoint.context.as_deref();
         confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
-        shell.interruption().writes();
         let done = release(&session.cluster, found, args.delete, &Silent).await;
         let done = done.map_err(|error| operator_error(&session, &error, "let go of", "resourcesets"))?;
         for id in &done.released {

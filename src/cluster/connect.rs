@@ -23,7 +23,7 @@ use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
 use super::lease::HeldLease;
 use super::rehearsal::Rehearsal;
-use super::retry::{CallPolicy, RequestObserver, RetryObserver, bounded};
+use super::retry::{CallPolicy, RequestObserver, RetryObserver, WriteObserver, bounded};
 use crate::format::error::innermost;
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
@@ -44,6 +44,7 @@ pub struct ConnectOptions {
     /// Limit of every API call, its retries included.
     pub request_timeout: Duration,
     pub on_retry: Option<RetryObserver>,
+    pub on_write: Option<WriteObserver>,
     /// What is done, for the `User-Agent` of every request: a command without its arguments.
     pub purpose: Option<String>,
     pub plugin_terminal: PluginTerminal,
@@ -73,6 +74,7 @@ impl ConnectOptions {
             in_cluster: None,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
             on_retry: None,
+            on_write: None,
             purpose: None,
             plugin_terminal: PluginTerminal::default(),
         }
@@ -189,6 +191,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         limit: options.request_timeout,
         observer: options.on_retry.clone(),
         requests: None,
+        writes: options.on_write.clone(),
         token,
         lease: None,
         rehearsal: None,
@@ -318,6 +321,7 @@ impl Cluster {
                 limit: DEFAULT_REQUEST_TIMEOUT,
                 observer: None,
                 requests: None,
+                writes: None,
                 token: None,
                 lease: None,
                 rehearsal: None,

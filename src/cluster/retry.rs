@@ -71,11 +71,15 @@ pub type RetryObserver = Arc<dyn Fn(&Retry) + Send + Sync>;
 /// Is told method and status code of every answer; the code is `<error>` where there was none.
 pub type RequestObserver = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
+/// Is told before a request is sent that may change an object: no read, no dry run, no question about rights, and no lease.
+pub type WriteObserver = Arc<dyn Fn() + Send + Sync>;
+
 #[derive(Clone)]
 pub(super) struct CallPolicy {
     pub limit: Duration,
     pub observer: Option<RetryObserver>,
     pub requests: Option<RequestObserver>,
+    pub writes: Option<WriteObserver>,
     pub token: Option<PluginToken>,
     /// Nothing is written once this lease is over.
     pub lease: Option<LeaseGuard>,
@@ -128,6 +132,9 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     let deadline = after(policy.limit);
     let streaming = is_streaming(&request);
     let repeat = request.extensions().get::<Repeat>().copied().unwrap_or_default();
+    if let Some(observer) = policy.writes.as_ref().filter(|_| may_change(request.method(), request.uri())) {
+        observer();
+    }
     let (parts, body) = request.into_parts();
     let mut body = Some(body);
     let mut attempt = 1;
@@ -185,6 +192,14 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         tokio::time::sleep(pause).await;
         attempt += 1;
     }
+}
+
+/// Whether a request may change an object that somebody has.
+fn may_change(method: &Method, uri: &http::Uri) -> bool {
+    let is_ours = ["/apis/authorization.k8s.io/", "/apis/coordination.k8s.io/"];
+    *method != Method::GET
+        && !uri.query().unwrap_or_default().contains("dryRun=All")
+        && !is_ours.iter().any(|group| uri.path().contains(group))
 }
 
 /// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.

@@ -8,6 +8,7 @@ use crate::api::kinds::{DEPLOYMENT, LEASE};
 use crate::api::lease::{Holder, LeaseRecord};
 use crate::api::operator::has_ready_pod;
 use crate::api::well_known;
+use crate::k8s::fields;
 
 /// What the Deployment and the lease of the operator say together.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,16 +26,23 @@ pub(crate) enum OperatorState<'a> {
     Unknown,
 }
 
-/// The operator's Deployment: by label anywhere, else by name in the instance's namespace.
+/// The operator's Deployment: by label in the instance's namespace or anywhere, else by name in that namespace.
 pub(crate) fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let labelled = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
-    labelled.into_iter().next().or_else(|| snapshot.get(&DEPLOYMENT, Some(namespace), well_known::OPERATOR_NAME))
+    let here = labelled.iter().find(|deployment| fields::namespace(deployment) == Some(namespace));
+    here.or(labelled.first()).copied().or_else(|| snapshot.get(&DEPLOYMENT, Some(namespace), well_known::OPERATOR_NAME))
 }
 
 /// The lease of the operator that looks at the instances of a namespace.
 pub(crate) fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord> {
     snapshot.get(&LEASE, Some(namespace), well_known::OPERATOR_NAME).map(LeaseRecord::of)
+}
+
+/// The operator's Deployment where it is in another namespace, whose instance alone it looks after (spec: semantics §3.1).
+pub(crate) fn elsewhere<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> Option<&'a Value> {
+    let is_here = lease(snapshot, namespace).is_some_and(|record| record.is_fresh(now));
+    deployment(snapshot, namespace).filter(|one| !is_here && fields::namespace(one) != Some(namespace))
 }
 
 /// Whether anybody looks after the instances of a namespace, at a moment.

@@ -94,7 +94,10 @@ pub struct Unattended {
 pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<Unattended> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
-        let cause = walk.gone_operator("nothing will look at the instance")?;
+        let mut cause = walk.gone_operator("nothing will look at the instance")?;
+        if fields::is_being_deleted(object) {
+            cause.next = vec![NextStep::Uninstall(ObjectId::of(object))];
+        }
         return Some(Unattended { cause, is_certain: true });
     }
     let kind = kinds::of(fields::group(object), fields::kind(object))?;
@@ -384,6 +387,14 @@ impl<'a> Walk<'a> {
     fn gone_operator(&self, waiting: &str) -> Option<Cause> {
         let instance = self.subject;
         let here = NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false };
+        if let Some(elsewhere) = operator::elsewhere(self.snapshot, self.namespace(), self.now) {
+            let place = fields::namespace(elsewhere).unwrap_or_default();
+            let summary = format!("the operator of namespace {place} looks after that namespace alone, and {waiting}");
+            let evidence = format!("the only operator is {}", ObjectId::of(elsewhere));
+            return Some(
+                Cause::new(Reason::OperatorAbsent, instance, summary).evidence("operator", evidence, None).next(here),
+            );
+        }
         match self.operator_state() {
             OperatorState::Absent => Some(
                 Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))

@@ -10,6 +10,7 @@ use super::readiness::{ConditionView, Pending, Readiness, assess, telling_condit
 use crate::api::kinds::{EVENT, ResourceType, Suspension};
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
+use crate::k8s::fields;
 
 /// One object to wait for.
 pub struct Wait {
@@ -47,7 +48,7 @@ pub enum WaitEvent {
     Condition(ConditionView),
     /// An event about the object was recorded.
     Event(EventView),
-    /// Deletion waits for these finalizers.
+    /// Deletion waits for these finalizers; empty where nobody has asked for it.
     Finalizers(Vec<String>),
     /// The API server could not be asked; another try follows.
     Retrying(String),
@@ -189,8 +190,11 @@ impl Wait {
             if self.uid.is_some() && uid_of(object) != self.uid {
                 return Some(Ok(()));
             }
-            let finalizers_now = object.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
-            let now: Vec<String> = finalizers_now.filter_map(Value::as_str).map(str::to_owned).collect();
+            let finalizers_now = match fields::is_being_deleted(object) {
+                true => fields::items(object, "/metadata/finalizers"),
+                false => &[],
+            };
+            let now: Vec<String> = finalizers_now.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             if finalizers.as_ref() != Some(&now) {
                 report(WaitEvent::Finalizers(now.clone()));
                 finalizers = Some(now);

@@ -222,7 +222,8 @@ async fn an_operator_with_its_own_rights_alone_looks_after_an_instance_from_inst
         let text = line.to_string().to_lowercase();
         // It is no pod, so it is still there when its rights go.
         let last = ["the report is incomplete", "fluxreport", "lease"];
-        let is_over = (number >= before && last.iter().any(|word| text.contains(word))) || text.contains("is not served");
+        let is_over =
+            (number >= before && last.iter().any(|word| text.contains(word))) || text.contains("is not served");
         assert!(is_over || !text.contains("forbidden"), "{line}");
     }
 }

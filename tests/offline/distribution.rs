@@ -254,7 +254,11 @@ fn an_exported_version_opens_as_the_same_distribution() {
             assert_eq!(embedded.tag(&version, component).unwrap(), opened.tag(&version, component).unwrap());
         }
         for variant in Variant::ALL {
-            assert_eq!(embedded.digests(&version, variant).unwrap(), opened.digests(&version, variant).unwrap(), "{version} {variant}");
+            assert_eq!(
+                embedded.digests(&version, variant).unwrap(),
+                opened.digests(&version, variant).unwrap(),
+                "{version} {variant}"
+            );
         }
     }
 }

@@ -116,9 +116,6 @@ impl Writing<'_> {
     }
 
     async fn apply(&self, live: Option<&Value>) -> Result<ApplyResult, CliError> {
-        if !self.dry_run {
-            self.shell.interruption().writes();
-        }
         let options =
             WriteOptions { field_manager: CLI_FIELD_MANAGER, force: self.args.force_conflicts, dry_run: self.dry_run };
         let applied = self.cluster.apply(&self.secret.manifest(), options).await;
@@ -174,7 +171,6 @@ impl Writing<'_> {
             return deleted.map(drop).map_err(|error| cli_error(&error));
         }
         let _held = self.shell.interruption().hold();
-        self.shell.interruption().writes();
         let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
         if !deleted.map_err(|error| cli_error(&error))? {
             return Err(CliError::failed(format!("cannot replace {}", reference(self.secret)))

@@ -294,8 +294,7 @@ impl Snapshot {
     }
 
     fn is_refused(&self, resource: &ResourceType) -> bool {
-        !self.refused.is_empty()
-            && self.refused.contains(&(resource.group.to_string(), resource.kind.to_string()))
+        !self.refused.is_empty() && self.refused.contains(&(resource.group.to_string(), resource.kind.to_string()))
     }
 
     /// The Flux kinds that have a definition: none until the definitions are read, all where they cannot be.

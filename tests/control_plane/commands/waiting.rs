@@ -122,6 +122,18 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         .stderr_has("caused by: kustomize-controller is not installed")
         .stderr_has("`flux-operator why instance flux -n flux-system --context test`");
     ask(&admin, "wait ks app").await.exits(7).stderr_has("nobody looks at it");
+    // What is being deleted is held by a finalizer that nobody takes off; what is not may yet be deleted by somebody.
+    let api: Api<DynamicObject> = Api::namespaced_with(plane.client().clone(), NAMESPACE, &KUSTOMIZATION.resource());
+    let held = json!({"metadata": {"finalizers": ["finalizers.fluxcd.io"]}});
+    api.patch("app", &PatchParams::default(), &Patch::Merge(held)).await.unwrap();
+    ask(&admin, "wait ks app --for=delete --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
+    for line in ["delete ks app --yes", "wait ks app --for=delete"] {
+        ask(&admin, line)
+            .await
+            .exits(7)
+            .stderr_has("kustomization/flux-system/app (context test) is not deleted: nobody acts on its finalizer")
+            .stderr_has("caused by: kustomize-controller is not installed");
+    }
     // Who may not look whether somebody is there waits on.
     let rules = [
         allow(&["get", "list", "watch"], "source.toolkit.fluxcd.io", &["gitrepositories"]),
@@ -142,6 +154,25 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         .stderr_has("caused by: no operator is running")
         .stderr_has("`flux-operator reconcile instance flux -n flux-system --in-process --context test`");
     ask(&reader, "wait instance --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
+    let held = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});
+    api.patch("flux", &PatchParams::default(), &Patch::Merge(held)).await.unwrap();
+    api.delete("flux", &DeleteParams::default()).await.unwrap();
+    ask(&admin, "wait instance --for=delete")
+        .await
+        .exits(7)
+        .stderr_has("is not deleted: nobody acts on its finalizer")
+        .stderr_has("`flux-operator uninstall instance flux -n flux-system --in-process --context test`");
+    // An operator of another namespace looks after that alone.
+    let labels = json!({"app.kubernetes.io/name": "flux-operator"});
+    let other = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "flux-operator", "namespace": "default", "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "manager", "image": "registry.example.com/flux-operator:v1"}]}}}});
+    objects::apply(plane.client(), "default", &[other]).await.unwrap();
+    ask(&admin, "wait instance --for=delete")
+        .await
+        .exits(7)
+        .stderr_has("the operator of namespace default looks after that namespace alone");
 }
 
 async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(cluster: TestCluster) {

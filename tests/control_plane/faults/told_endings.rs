@@ -10,10 +10,13 @@ use crate::cluster_tests;
 use crate::reconcile::world::*;
 use crate::support::run::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster};
+use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![a_command_that_says_nothing_was_changed_has_changed_nothing]
+    cluster_tests![
+        a_command_that_says_nothing_was_changed_has_changed_nothing,
+        what_was_written_is_told_while_something_else_is_still_asked,
+    ]
 }
 
 const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
@@ -85,6 +88,33 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
         }
     }
     assert!(unchanged > 20 && told > 5, "{unchanged} said that nothing was changed, {told} something else");
+}
+
+async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut spec = spec("2.9.x");
+    spec["wait"] = false.into();
+    world.instance(spec.clone()).await;
+    world.ready().await;
+    let manifest = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": NAMESPACE, "labels": {"team": "platform"}}, "spec": spec});
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("flux.yaml"), manifest.to_string()).unwrap();
+    let proxy = FaultProxy::start(&world.plane.admin("beside").unwrap(), world.plane.folder()).await.unwrap();
+    // Whether an operator is there is asked beside the write, and this time the answer takes long.
+    proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_secs(20))).uri(|uri| uri.contains("/deployments")));
+    let mut command = command(proxy.kubeconfig().path(), home.path());
+    command.args(["apply", "-f", "flux.yaml", "--wait=false"]).current_dir(home.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stored = || async {
+        let instance = world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await?;
+        (instance["metadata"]["labels"]["team"] == "platform").then_some(())
+    };
+    eventually("the instance to be stored", Duration::from_secs(20), stored).await.unwrap();
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    let run = Run::from(output).exits(130).stderr_has("may have been carried out");
+    assert!(!run.stderr.contains("nothing was changed"), "{}", run.stderr);
 }
 
 /// Runs the command and sends the signal as soon as its request arrives; `None` when it ends before it sends that many.
