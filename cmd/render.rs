@@ -8,3 +8,8 @@ pub mod screen;
 pub mod table;
 pub mod tree;
 pub mod wrap;
+
+/// `1 object`, `2 objects`.
+pub fn objects(count: usize) -> String {
+    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+}

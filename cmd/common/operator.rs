@@ -5,6 +5,7 @@ use flux_operator::operator::{OperatorError, UnservedObject};
 use super::Session;
 use super::connect::cli_error;
 use crate::render::hints;
+use crate::render::objects;
 use crate::shell::{CliError, Exit};
 
 /// Version of this program as labels and tags say it.
@@ -57,7 +58,7 @@ pub fn warn_of_unserved(session: &Session<'_>, unserved: &[UnservedObject], name
 
 /// `ResourceSet/apps/web is not served: …`.
 pub fn unserved_text(one: &UnservedObject) -> String {
-    let manages = if one.manages > 0 { format!(", it manages {} objects", one.manages) } else { String::new() };
+    let manages = if one.manages > 0 { format!(", it manages {}", objects(one.manages)) } else { String::new() };
     let hangs = if one.has_finalizer { ", and it would hang when it is deleted" } else { "" };
     format!("nobody serves {}{manages}{hangs}", one.object)
 }

@@ -26,6 +26,7 @@ use crate::common::connect::cli_error;
 use crate::common::registries::{self, SourceArgs};
 use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
+use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
 use crate::shell::progress::{Progress, ProgressMode, State};
 use crate::shell::{CliError, Exit, SILENCE, Shell, environment, interrupted};
@@ -657,7 +658,7 @@ fn stage_text(seen: &Seen) -> String {
     match (seen.done, seen.of) {
         (0, 0) => stage.to_owned(),
         // Objects become healthy in their own order: each that does has a line.
-        (0, of) if seen.stage == Some(Stage::Health) => format!("{stage} of {of} objects"),
+        (0, of) if seen.stage == Some(Stage::Health) => format!("{stage} of {}", objects(of)),
         (done, of) if of >= done && of > 0 => format!("{stage} ({done} of {of})"),
         (done, _) => format!("{stage} ({done})"),
     }

@@ -20,6 +20,7 @@ use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, reconcile_here,
 };
 use crate::common::{Session, Target};
+use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -131,8 +132,8 @@ fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
         plan.count(Step::Configure),
         plan.count(Step::Unchanged)
     ));
-    for (sort, objects) in &proposal.accepted {
-        shell.status(&format!("  {}: {objects} objects", words(*sort)));
+    for (sort, count) in &proposal.accepted {
+        shell.status(&format!("  {}: {}", words(*sort), objects(*count)));
     }
     let restarts = plan.restarts();
     if !restarts.is_empty() {

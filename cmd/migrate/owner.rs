@@ -11,6 +11,7 @@ use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, kind_and_name};
 use crate::common::{Session, Target};
+use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::output::{ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -77,8 +78,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             _ => return Ok(Exit::Done),
         };
         let question = format!(
-            "move {} objects from {} to {}",
-            migration.moves.len(),
+            "move {} from {} to {}",
+            objects(migration.moves.len()),
             from.reference(),
             session.place(&to.reference())
         );

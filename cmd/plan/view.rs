@@ -15,6 +15,7 @@ use similar::TextDiff;
 use unicode_width::UnicodeWidthStr;
 
 use crate::common::run_in_process::plan_counts;
+use crate::render::objects;
 use crate::render::table::{clean, cut};
 use crate::render::wrap::wrapped;
 use crate::shell::CliError;
@@ -94,7 +95,7 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
     if style.all {
         text.extend(unchanged.iter().map(|object| style.object(Step::Unchanged, &object.object.to_string())));
     } else if !unchanged.is_empty() {
-        text.push_str(&style.object(Step::Unchanged, &format!("{} objects", unchanged.len())));
+        text.push_str(&style.object(Step::Unchanged, &objects(unchanged.len())));
     }
     text + &sums(plan, style)
 }

@@ -6,6 +6,7 @@ use flux_operator::reconcile::progress::Silent;
 
 use crate::common::Session;
 use crate::common::operator::{operator_error, unserved_text};
+use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -42,11 +43,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.print(&format!("{}\n", unserved_text(one)))?;
         }
         if found.is_empty() || args.dry_run {
-            shell.status(&format!("{} objects that nobody serves", found.len()));
+            shell.status(&format!("{} that nobody serves", objects(found.len())));
             return Ok(Exit::Done);
         }
         let what = if args.delete { "delete" } else { "clear the finalizer of" };
-        let question = format!("{what} {} objects of {}", found.len(), session.cluster.endpoint.place());
+        let question = format!("{what} {} of {}", objects(found.len()), session.cluster.endpoint.place());
         let context = session.cluster.endpoint.context.as_deref();
         confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
         let done = release(&session.cluster, found, args.delete, &Silent).await;

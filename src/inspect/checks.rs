@@ -348,20 +348,22 @@ fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     }
     for (verb, api_group, resource, namespaced) in RIGHTS {
         let name = if api_group.is_empty() { (*resource).to_owned() } else { format!("{resource}.{api_group}") };
-        let place = if *namespaced { format!(" in namespace {namespace}") } else { String::new() };
         let title = format!("{verb} {name}");
+        let place = if *namespaced { format!(" in namespace {namespace}") } else { String::new() };
         match snapshot.may(verb, api_group, resource, namespaced.then_some(namespace)) {
-            Some(true) => group.pass(&title, format!("you may {verb} {name}{place}")),
+            Some(true) => group.pass(&title, format!("allowed{place}")),
             Some(false) => group.add(
                 &title,
                 if options.pre { Verdict::Fail } else { Verdict::Warn },
-                format!("you may not {verb} {name}{place}"),
-                Some(NextStep::advice(format!(
-                    "ask for the right to {verb} {name}, or let the operator in the cluster do it"
-                ))),
+                format!("not allowed{place}"),
+                None,
             ),
             None => group.skip(&title, "not known"),
         }
+    }
+    // Said once for all of them.
+    if let Some(last) = group.checks.iter_mut().rfind(|check| matches!(check.verdict, Verdict::Fail | Verdict::Warn)) {
+        last.hint = Some(NextStep::advice("ask for the rights, or let the operator in the cluster do it"));
     }
     group
 }

@@ -1,5 +1,7 @@
 //! `events`: what happened to Flux objects, oldest first.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -58,7 +60,7 @@ impl Row for EventRow {
             Cell::Count(self.count),
             Cell::text(&self.source),
             Cell::since(self.first_seen),
-            Cell::message(&self.message),
+            Cell::message(&in_short(&self.message)),
         ]
     }
 
@@ -94,6 +96,16 @@ impl EventRow {
             message: fields::text(event, "/message").trim().into(),
             name: fields::name(event).into(),
         }
+    }
+}
+
+/// An installation names every object on a line of its own, 2 kB in all: a table has the first lines, JSON and YAML have them all.
+fn in_short(message: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 3;
+    let lines: Vec<&str> = message.lines().collect();
+    match lines.len().checked_sub(SHOWN) {
+        None | Some(0 | 1) => Cow::Borrowed(message),
+        Some(more) => Cow::Owned(format!("{}, and {more} more lines", lines[..SHOWN].join(", "))),
     }
 }
 
@@ -208,6 +220,16 @@ mod tests {
         let rows = rows(&snapshot, Some("apps"), &Filter::default());
         assert_eq!(rows.iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e1", "e2"]);
         assert_eq!(rows[0].0.message, "m");
+    }
+
+    #[test]
+    fn a_message_of_many_lines_is_shown_in_short() {
+        let lines: Vec<String> = (1..=31).map(|n| format!("ConfigMap/apps/c{n} created")).collect();
+        assert_eq!(
+            in_short(&lines.join("\n")),
+            "ConfigMap/apps/c1 created, ConfigMap/apps/c2 created, ConfigMap/apps/c3 created, and 28 more lines"
+        );
+        assert_eq!(in_short("a\nb\nc\nd"), "a\nb\nc\nd");
     }
 
     #[test]

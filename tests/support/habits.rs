@@ -688,7 +688,7 @@ pub fn on_a_cluster() -> Vec<Row> {
     }
     rows.extend([
         row(25, "F check --context nobody")
-            .matches("(?i)may not")
+            .matches("(?i)may not|not allowed")
             .shows("FluxInstances cannot be read")
             .hides("no FluxInstance in namespace")
             .hides("among 0 Flux objects"),
@@ -807,8 +807,11 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(27, "F build instance -f nope.yaml").code(2).without_data(),
         row(27, "F apply -f nope.yaml").code(2).without_data(),
         row(36, "F apply -f https://example.com/flux.yaml").code(2).says("flux-operator apply instance -f -"),
+        row(21, "F get ks -o jsonpath").code(2).says("write the template: jsonpath='{").hides("did you mean"),
         row(21, "F get ks --nope").code(2).hides("as a value"),
         row(34, "F reconcile instance --force-in-process --dry-run=server").says("unchanged"),
+        row(13, "F events -n flux-system | grep 'Flux v2.*installed' | wc -L").matches(r"\A[1-3]\d\d\n\z"),
+        row(27, "F check --context nobody | grep -c 'patch namespaces'").shows("1"),
         row(25, "F get rset -A").code(4).says("flux-operator install"),
         row(25, "F get imagepolicy -A").code(4).says("image-reflector-controller"),
         row(46, "F plan instance --out saved.json | head -1; [ -s saved.json ]").rows(1),

@@ -641,6 +641,21 @@ async fn a_deletion_counts_the_objects_of_people_and_says_what_stays(cluster: Te
     assert!(told.contains("2 Kustomization") && told.contains("namespace"), "{told}");
 }
 
+/// Each of the lines is refused for the context, and nothing is written.
+async fn refused_as_protected(own: &Own, protected: impl Fn(&str) -> std::process::Command, lines: &[&str]) {
+    let mark = own.plane.audit().mark().await.unwrap();
+    for line in lines {
+        let run = finish(protected(line)).await;
+        assert!(run.code != 0, "{line}: {run:?}");
+        run.stderr_has("the context test is protected (te*)").stderr_has("--confirm-context test");
+    }
+    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+    let writes = writes.only(|request| {
+        !["leases", "selfsubjectaccessreviews"].contains(&request.resource.as_str()) && !request.uri.contains("dryRun")
+    });
+    assert!(writes.is_empty(), "{:#?}", writes.table());
+}
+
 async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
@@ -654,28 +669,25 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
         command.env("XDG_CONFIG_HOME", home.path());
         command
     };
-    let mark = own.plane.audit().mark().await.unwrap();
-    for line in [
+    let lines = [
         "delete ks one -n flux-system --yes",
         "delete ks --all -n flux-system --yes",
         "uninstall instance --in-process --yes",
-        "uninstall operator --yes",
-        "uninstall resourcesets --delete --yes",
-    ] {
-        let run = finish(protected(line)).await;
-        // Where nothing would go there is nothing to protect.
-        if line.starts_with("uninstall operator") || line.starts_with("uninstall resourcesets") {
-            assert!(run.stderr.contains("is protected") || !run.stderr.contains("deleted"), "{line}: {run:?}");
-            continue;
-        }
-        assert!(run.code != 0, "{line}: {run:?}");
-        run.stderr_has("the context test is protected (te*)").stderr_has("--confirm-context test");
-    }
-    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
-    let writes = writes.only(|request| {
-        !["leases", "selfsubjectaccessreviews"].contains(&request.resource.as_str()) && !request.uri.contains("dryRun")
+    ];
+    refused_as_protected(&own, protected, &lines).await;
+    own.run("install --timeout 60s").await.exits(0);
+    let set = json!({
+        "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": "set", "finalizers": ["fluxcd.controlplane.io/finalizer"]},
+        "spec": {"resources": []},
     });
-    assert!(writes.is_empty(), "{:#?}", writes.table());
+    objects::apply(&own.client, NAMESPACE, &[set]).await.unwrap();
+    let lines = [
+        "uninstall resourcesets --yes",
+        "uninstall resourcesets --delete --yes",
+        "uninstall operator --with-instance --ignore-resourcesets --yes",
+    ];
+    refused_as_protected(&own, protected, &lines).await;
     // On a terminal the name of the context is typed.
     let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes");
     let (code, shown) = on_terminal(move || {

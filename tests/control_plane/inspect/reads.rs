@@ -267,7 +267,7 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     ask(&["get", "all"]).exits(0).stdout_has("seen").stderr_has("not allowed to list");
     ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");
     ask(&["get", "resources", "ks"]).exits(5);
-    ask(&["check", "--pre"]).exits(1).stdout_has("you may not patch");
+    ask(&["check", "--pre"]).exits(1).stdout_has("✗ patch namespaces: not allowed");
 }
 
 async fn a_server_that_stays_silent_is_given_up_in_time(cluster: TestCluster) {
