@@ -7,7 +7,8 @@
 //! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact out of the
 //! registry, and with one out of the cache: median wall time and peak memory of RUNS runs (11 by default). Then all seven
 //! images of a version, for two platforms and of the size that Flux's have, from one registry to the other: `distribution mirror`
-//! beside `crane copy`, one image after the other, each round to repositories that are not there yet. Never fails on a figure.
+//! beside `crane copy`, one image after the other, each round to repositories that are not there yet; then the same with one of the
+//! registries behind a slow line, beside the time that the bytes alone take on it. Never fails on a figure.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,7 +27,8 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
@@ -38,12 +40,17 @@ use measure::{Once, median};
 use serde_json::json;
 use support::Fallible;
 use support::registry::{Registry, unavailable_because};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
 
 /// Compressed size of the layer that each platform of an image has, in bytes; all images share another one.
 const OWN_LAYER: usize = 24 << 20;
 const SHARED_LAYER: usize = 4 << 20;
 /// Rounds of mirroring.
 const ROUNDS: usize = 5;
+/// What passes a slow line in a second, in MiB.
+const SLOW_LINE: usize = 100;
 
 const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
     metadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
@@ -137,27 +144,70 @@ async fn mirrors(program: &Program, from: &Registry, to: &Registry) -> Fallible<
         push_image(&client, &repository.with_tag(&tag)?, number as u64).await?;
         images.push(format!("{component}:{tag}"));
     }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        let target = |who: &str| format!("{}/{who}-{round}", to.host());
-        let mirror = format!("distribution mirror {} --registry {}/src", target("ours"), from.host());
-        ours.push(program.once(&mirror).await?);
-        let start = Instant::now();
-        for image in &images {
-            to.judge(
-                "crane",
-                &["copy", &format!("{}/src/{image}", from.host()), &format!("{}/{image}", target("crane"))],
-            )?;
-        }
-        theirs.push(start.elapsed().as_secs_f64() * 1000.0);
-    }
     let mebibytes = (images.len() * 2 * OWN_LAYER + SHARED_LAYER) >> 20;
-    let (wall, crane) = (median(ours.iter().map(|one| one.milliseconds).collect()), median(theirs));
     println!("## {} images for two platforms, {mebibytes} MiB, median of {ROUNDS}\n", images.len());
-    println!("| | wall ms | peak MiB |\n| --- | --- | --- |");
-    println!("| `distribution mirror` | {wall:.0} | {:.1} |", median(ours.iter().map(|one| one.mebibytes).collect()));
-    println!("| `crane copy`, one after the other | {crane:.0} | |\n\nratio: 1/{:.1}", crane / wall);
+    println!(
+        "| what is slow | the bytes alone, ms | `distribution mirror`, ms | peak MiB | `crane copy`, one after the other, ms |\n\
+         | --- | --- | --- | --- | --- |"
+    );
+    let (slow_from, slow_to) = (behind_a_slow_line(&from.host()).await?, behind_a_slow_line(&to.host()).await?);
+    let bytes_alone = format!("{}", mebibytes * 1000 / SLOW_LINE);
+    for (what, from, host, alone) in [
+        ("nothing: both share two cores", &from.host(), &to.host(), "-"),
+        ("the source", &slow_from, &to.host(), &bytes_alone),
+        ("the target", &from.host(), &slow_to, &bytes_alone),
+    ] {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            let target = |who: &str| format!("{host}/{}-{who}-{round}", what.replace([' ', ':'], "-"));
+            ours.push(program.once(&format!("distribution mirror {} --registry {from}/src", target("ours"))).await?);
+            let start = Instant::now();
+            for image in &images {
+                to.judge("crane", &["copy", &format!("{from}/src/{image}"), &format!("{}/{image}", target("crane"))])?;
+            }
+            theirs.push(start.elapsed().as_secs_f64() * 1000.0);
+        }
+        let of = |figure: fn(&Once) -> f64| median(ours.iter().map(figure).collect());
+        let (wall, peak, crane) = (of(|one| one.milliseconds), of(|one| one.mebibytes), median(theirs));
+        println!("| {what} | {alone} | {wall:.0} | {peak:.1} | {crane:.0}, 1/{:.1} |", crane / wall);
+    }
     Ok(())
+}
+
+/// Where a registry is reached over a line on which [`SLOW_LINE`] MiB pass in a second, in both directions and over all
+/// connections together.
+async fn behind_a_slow_line(host: &str) -> Fallible<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    let free_at = Arc::new(Mutex::new(Instant::now()));
+    let host = host.to_owned();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let Ok(server) = TcpStream::connect(&host).await else { continue };
+            let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+            tokio::spawn(relay(from_client, to_server, free_at.clone()));
+            tokio::spawn(relay(from_server, to_client, free_at.clone()));
+        }
+    });
+    Ok(address)
+}
+
+async fn relay(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, free_at: Arc<Mutex<Instant>>) -> std::io::Result<()> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let count = from.read(&mut piece).await?;
+        if count == 0 {
+            return to.shutdown().await;
+        }
+        let takes = Duration::from_secs_f64(count as f64 / (SLOW_LINE << 20) as f64);
+        let passed_at = {
+            let mut free_at = free_at.lock().unwrap();
+            *free_at = (*free_at).max(Instant::now()) + takes;
+            *free_at
+        };
+        tokio::time::sleep_until(passed_at.into()).await;
+        to.write_all(&piece[..count]).await?;
+    }
 }
 
 /// Pushes an image for two platforms: a layer that all images share, and one of its own.

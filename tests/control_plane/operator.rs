@@ -337,7 +337,7 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
         .stderr_has("Deployment/flux-system/flux-operator");
     let refused = run(&world, &format!("install --image {IMAGE}")).await.exits(1);
     refused
-        .stderr_has("nobody serves ResourceSet/default/held, it manages 1 objects, and it would hang")
+        .stderr_has("nobody serves ResourceSet/default/held, it manages 1 object, and it would hang")
         .stderr_has("nobody serves ResourceSet/default/other")
         .stderr_has("--ignore-resourcesets");
     assert_eq!(

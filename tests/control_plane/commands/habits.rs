@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, stage};
+use super::stage::{Stage, silent_stage};
 use crate::cluster_tests;
 use crate::reconcile::world::NAMESPACE;
 use crate::support::habits::{self, Place, Row};
@@ -37,7 +37,8 @@ fn contexts(stage: &Stage, silent: &TcpListener) -> Value {
 }
 
 async fn every_habit_holds_on_a_cluster(cluster: TestCluster) {
-    let stage = stage(&cluster).await;
+    // Nobody answers requests on `extra`: it is what is waited for.
+    let stage = silent_stage(&cluster).await;
     let apps = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}});
     objects::apply(stage.world.plane.client(), NAMESPACE, &[apps]).await.unwrap();
     // Who connects waits in the queue for ever.
@@ -52,8 +53,6 @@ async fn every_habit_holds_on_a_cluster(cluster: TestCluster) {
         kubeconfig: kubeconfig.display().to_string(),
         variables: vec![("MANIFEST".to_owned(), stage.manifest.clone())],
     };
-    // Nobody answers requests on `extra`: it is what is waited for.
-    stage.answers.abort();
     let rows: Vec<Row> = habits::on_a_cluster();
     tokio::task::spawn_blocking(move || habits::all_hold(&place, &rows)).await.expect("every row holds");
     drop(silent);

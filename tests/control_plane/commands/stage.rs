@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::json;
+use tokio::task::AbortHandle;
 
 use super::cluster_objects::{GIT, INSTANCE, KUSTOMIZATION, Kind};
 use crate::reconcile::world::*;
@@ -17,17 +18,33 @@ pub struct Stage {
     pub world: World,
     /// The instance.
     pub manifest: String,
-    pub answers: tokio::task::JoinHandle<()>,
+    answers: Option<AbortHandle>,
+}
+
+impl Stage {
+    /// From now on nobody answers.
+    pub fn fall_silent(&self) {
+        if let Some(answers) = &self.answers {
+            answers.abort();
+        }
+    }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.answers.abort();
+        self.fall_silent();
     }
 }
 
-/// Flux with two controllers, the Kustomizations `app` and `extra`, and the GitRepository `app`.
+/// Flux with two controllers, the Kustomizations `app` and `extra`, and the GitRepository `app`, and who answers requests on them.
 pub async fn stage(cluster: &TestCluster) -> Arc<Stage> {
+    let mut stage = silent_stage(cluster).await;
+    stage.answers = Some(tokio::spawn(answer_requests(stage.world.plane.client().clone())).abort_handle());
+    Arc::new(stage)
+}
+
+/// The same, and nobody answers.
+pub async fn silent_stage(cluster: &TestCluster) -> Stage {
     let world = World::new(cluster).await;
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller", "kustomize-controller"]);
@@ -45,8 +62,7 @@ pub async fn stage(cluster: &TestCluster) -> Arc<Stage> {
     let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app"},
             "spec": {"interval": "1h", "url": "https://example.com/app.git"}});
     objects::apply(client, NAMESPACE, &[source, app("app"), app("extra")]).await.unwrap();
-    let answers = tokio::spawn(answer_requests(world.plane.client().clone()));
-    Arc::new(Stage { manifest: manifest.to_str().unwrap().to_owned(), world, answers })
+    Stage { manifest: manifest.to_str().unwrap().to_owned(), world, answers: None }
 }
 
 /// Plays the controllers: whatever was asked for is done.
