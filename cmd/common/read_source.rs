@@ -139,8 +139,10 @@ impl<'a> Source<'a> {
         match self {
             Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
             Source::Cluster(session) => {
-                let Collected { value, refusals, .. } =
+                let Collected { value, refusals, snapshot } =
                     within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
+                // To take thousands of objects apart takes a while, and nobody has to wait for it.
+                std::thread::spawn(move || drop(snapshot));
                 Ok(Viewed { value, refusals })
             }
         }

@@ -101,6 +101,24 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     }
     let nobody = Value::Null;
     let mut walk = Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &nobody, now) };
+    // What is not well asks for more, again and again; what says that it is well is looked at once, at the end.
+    let says_well =
+        |object: &Value| fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
+    for (_, object) in objects.iter().filter(|(_, object)| !says_well(object) && !kinds::is_suspended(object)) {
+        let _ = walk.object(object);
+    }
+    let workloads = workloads.into_iter().map(|workload| {
+        let cause = match workload.live {
+            Some(live) if kstatus::compute(live).is_current() => None,
+            Some(live) => walk.object(live),
+            None => walk.vanished(&workload.id, workload.owner),
+        };
+        (workload, cause)
+    });
+    let workloads: Vec<_> = workloads.collect();
+    if snapshot.is_loading() {
+        return nothing;
+    }
     let mut found = Found::default();
     for (kind, object) in &objects {
         if !kinds::is_suspended(object)
@@ -110,22 +128,19 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
             found.add(ObjectId::of(object), cause);
         }
     }
-    for workload in &workloads {
-        let cause = match workload.live {
-            Some(live) if kstatus::compute(live).is_current() => None,
-            Some(live) => walk.object(live),
-            // Who applied it may have told of it already.
-            None => walk.vanished(&workload.id, workload.owner).map(|cause| found.known(cause)),
-        };
+    let count = workloads.len();
+    for (workload, cause) in workloads {
         if let Some(cause) = cause {
-            found.add(workload.id.clone(), applied_by(cause, workload.owner));
+            // Who applied what is gone may have told of it already.
+            let cause = if workload.live.is_none() { found.known(cause) } else { cause };
+            found.add(workload.id, applied_by(cause, workload.owner));
         }
     }
     let Found { mut groups, in_progress, .. } = found;
     groups.sort_by_key(|group| std::cmp::Reverse(group.affected.len()));
     let failing = groups.iter().map(|group| group.affected.len()).sum();
     let well = groups.is_empty();
-    Overview { well, failing, in_progress, workloads: workloads.len(), causes: groups, ..nothing }
+    Overview { well, failing, in_progress, workloads: count, causes: groups, ..nothing }
 }
 
 /// Causes as they come up, each with whom it takes down.
