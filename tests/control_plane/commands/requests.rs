@@ -70,7 +70,8 @@ async fn a_suspended_instance_is_said_so_at_once(cluster: TestCluster) {
         .exits(1)
         .stderr_has("reconciliation is disabled for fluxinstance/")
         .stderr_has(&format!("flux-operator resume instance flux -n {}", cluster.namespace()));
-    run(&cluster, &["wait", "instance"]).await.exits(1).stderr_has("reconciliation is disabled");
+    let waited = run(&cluster, &["wait", "instance"]).await.exits(1).stderr_has("reconciliation is disabled");
+    assert!(!waited.stderr.contains('✗'), "{}", waited.stderr);
     assert!(start.elapsed() < SOON, "took {:?}", start.elapsed());
     run(&cluster, &["reconcile", "instance", "--wait=false"]).await.exits(0).stderr_has("is suspended");
 }
@@ -81,7 +82,11 @@ async fn a_failed_reconciliation_ends_with_its_reason_and_exit_7(cluster: TestCl
     let outcome = ready("False", "BuildFailed", "build failed: no match found for semver: 9.x", 1);
     let arguments = ["reconcile", "instance"];
     let (run, _) = tokio::join!(run(&cluster, &arguments), handle_one_request(&cluster, INSTANCE, "flux", outcome));
-    run.exits(7).stderr_has("caused by: BuildFailed: build failed: no match found for semver: 9.x").stderr_has("hint:");
+    let run = run.exits(7);
+    let run =
+        run.stderr_has("caused by: BuildFailed: build failed: no match found for semver: 9.x").stderr_has("hint:");
+    // However long a reason is, it is told once.
+    assert_eq!(run.stderr.matches("no match found").count(), 1, "{}", run.stderr);
 }
 
 async fn several_resources_are_named_in_any_way_and_reconciled_at_once(cluster: TestCluster) {
