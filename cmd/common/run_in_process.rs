@@ -1,6 +1,6 @@
 //! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -224,7 +224,14 @@ async fn run_with_deadline<T>(
     } else {
         (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
     };
-    Err(CliError::new(exit, message).object(&key).hint(format!("the next run completes it: `{again}`")))
+    let mut error = CliError::new(exit, message).object(&key);
+    // When the time is up before the status is written, the status does not tell what was missing.
+    if !by_user {
+        for (object, lacks) in &lock(&listener.state).waiting {
+            error = error.cause(format!("{object} is not ready: {lacks}"));
+        }
+    }
+    Err(error.hint(format!("the next run completes it: `{again}`")))
 }
 
 /// Does one run of the core and prints what came of it. Where custom resources would go away with their definitions, it asks
@@ -539,6 +546,8 @@ struct Seen {
     changed: BTreeSet<String>,
     /// The instance itself was written to.
     stored: bool,
+    /// What is waited for, and what it lacks.
+    waiting: BTreeMap<String, String>,
 }
 
 impl Listener {
@@ -621,8 +630,12 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.redraw(&self.key, &format!("waiting for {object}"));
             }
             Update::Ready { object } if !has_own_line(&object) => {}
-            Update::Waiting { object, health, message } => progress.set(short(&object), state_of(health), &message),
+            Update::Waiting { object, health, message } => {
+                progress.set(short(&object), state_of(health), &message);
+                seen.waiting.insert(short(&object).to_owned(), message);
+            }
             Update::Ready { object } => {
+                seen.waiting.remove(short(&object));
                 let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
                 progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -16,7 +17,8 @@ use crate::commands::terminal::{cursor_is_visible, end, on_terminal, terminal_of
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::command;
 use crate::support::{
-    Behaviour, ClusterTest, ControlPlane, Kubeconfig, Options, PodRule, TestCluster, eventually, objects,
+    Behaviour, ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, Kubeconfig, Options, PodRule, TestCluster,
+    eventually, objects,
 };
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -318,7 +320,20 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     let begun = Instant::now();
     let run = own.run("apply instance -f flux.yaml --in-process --timeout 8s").await.exits(7);
     assert!(begun.elapsed() < Duration::from_secs(12), "took {:?}", begun.elapsed());
-    run.stderr_has("HealthCheckFailed").stderr_has("ImagePull").stderr_has("flux-operator why instance flux");
+    // As a cause, with the reason of the status where there was time to write it.
+    let told = run.stderr.split_once("error: ").map(|(_, told)| told.to_owned()).unwrap_or_default();
+    assert!(told.contains("caused by: ") && told.contains("ImagePull"), "{}", run.stderr);
+    // Also when the status cannot be written any more.
+    let proxy = FaultProxy::start(&own.kubeconfig, own.plane.folder()).await.unwrap();
+    let waits = AtomicBool::new(false);
+    proxy.add_rule(FaultRule::every(Fault::Hang).uri(move |uri| {
+        waits.fetch_or(uri.contains("/pods"), Ordering::Relaxed);
+        uri.contains("/status") && waits.load(Ordering::Relaxed)
+    }));
+    let mut stuck = command(proxy.kubeconfig().path(), own.plane.folder());
+    stuck.args(["reconcile", "instance", "-n", NAMESPACE, "--in-process", "--timeout", "6s"]).stdin(Stdio::null());
+    let stuck = finish(stuck).await.exits(7).stderr_has("timed out after 6s");
+    stuck.stderr_has("caused by: source-controller is not ready: ImagePull");
     // Every view of the controllers says so.
     own.run("get components").await.exits(0).stderr_has("ImagePull");
     own.run("check").await.exits(1).stdout_has("ImagePull");
