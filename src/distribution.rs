@@ -70,12 +70,9 @@ mod tables;
 mod tree;
 mod version_gate;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
@@ -264,24 +261,17 @@ impl Distribution {
         if self.is_embedded() {
             return components.iter().map(|component| self.component(version, *component)).collect();
         }
-        // Reading the manifests of a package is most of what a build of it does, and each file stands for itself. A thread more
-        // than there are cores would bring nothing but memory of its own.
-        let next = AtomicUsize::new(0);
-        let read_some = || {
-            let take = || components.get(next.fetch_add(1, Ordering::Relaxed));
-            let read = std::iter::from_fn(take).map(|one| (*one, self.component(version, *one)));
-            read.collect::<Vec<_>>()
-        };
-        let others =
-            std::thread::available_parallelism().map_or(1, NonZero::get).min(components.len()).saturating_sub(1);
-        let mut read: BTreeMap<Component, _> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..others).map(|_| scope.spawn(read_some)).collect();
-            let here = read_some();
-            // What a thread that panicked leaves out is read again below, where a panic has its place.
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).chain(here).collect()
-        });
-        let component = |one: &Component| read.remove(one).unwrap_or_else(|| self.component(version, *one));
-        components.iter().map(component).collect()
+        // Reading the manifests of a package is most of what a build of it does, and each file stands for itself.
+        std::thread::scope(|scope| {
+            let read = |component: &Component| {
+                let component = *component;
+                scope.spawn(move || self.component(version, component))
+            };
+            let threads: Vec<_> = components.iter().map(read).collect();
+            let ended = threads.into_iter().zip(components);
+            // A thread that panicked is tried again here, where a panic has its place.
+            ended.map(|(thread, one)| thread.join().unwrap_or_else(|_| self.component(version, *one))).collect()
+        })
     }
 
     /// Returns the ResourceQuota, ClusterRoles and ClusterRoleBindings that all components share.
