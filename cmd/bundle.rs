@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::common::Session;
 use crate::common::read_source::{instance_type, read_whole_dump};
 use crate::render::next_step::{command, sentence};
+use crate::render::objects;
 use crate::shell::progress::{Progress, ProgressArgs, State};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -127,7 +128,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
             progress.set(
                 "bundle",
                 State::Done,
-                &format!("{} objects, {} logs", gathered.objects.len(), gathered.logs.len()),
+                &format!("{}, {} logs", objects(gathered.objects.len()), gathered.logs.len()),
             );
             progress.clear();
             Ok(redact(gathered, salt, max_bytes))
@@ -137,7 +138,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     for unread in &bundle.unread {
         shell.warn(&format!("not in the bundle: {}: {}", unread.what, unread.why));
     }
-    shell.status(&format!("✔ {} objects, {} values masked", bundle.snapshot.all().count(), bundle.masked_values()));
+    shell.status(&format!("✔ {}, {} values masked", objects(bundle.snapshot.all().count()), bundle.masked_values()));
     tarball::write_tarball(&files).map_err(|e| CliError::failed("cannot pack the bundle").caused_by(&e))
 }
 

@@ -201,8 +201,8 @@ fn plan_text(migration: &OwnerMigration) -> String {
         lines.push(format!("{id}: is not in the cluster, and leaves the inventory"));
     }
     lines.push(format!(
-        "{} objects leave the inventory of {}",
-        migration.moves.len() + migration.gone.len(),
+        "{} to leave the inventory of {}",
+        objects(migration.moves.len() + migration.gone.len()),
         migration.from
     ));
     lines.iter().map(|line| format!("{}\n", crate::render::table::clean(line))).collect()
@@ -242,7 +242,7 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
 
 fn tell_the_rest(session: &Session<'_>, migration: &OwnerMigration, from: &Target, to: &Target) {
     let shell = session.shell;
-    shell.status(&format!("✔ {} objects belong to {}", migration.moves.len(), session.place(&to.reference())));
+    shell.status(&format!("✔ moved {} to {}", objects(migration.moves.len()), session.place(&to.reference())));
     shell.status("What remains:");
     let release = migration.from.kind == "HelmRelease";
     let mut steps = vec![format!(

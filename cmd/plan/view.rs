@@ -456,7 +456,7 @@ mod tests {
         let expected = "Instance: flux-system/flux\nRevision: v2.9.3@sha256:a → v2.9.4@sha256:b\n\n\
             + create    StatefulSet/n/a\n\
             ~ configure Deployment/n/a\n    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n\
-            \x20 unchanged 1 objects\n\n\
+            \x20 unchanged 1 object\n\n\
             Plan: 1 to create, 1 to configure, 1 unchanged\n";
         assert_eq!(screen(&plan(false), &style(None, false)), expected);
         assert!(screen(&plan(true), &style(Some(80), false)).contains("Suspended: nothing of this happens before"));

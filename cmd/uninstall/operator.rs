@@ -12,6 +12,7 @@ use crate::common::args::{DryRunArgs, WaitArgs};
 use crate::common::operator::{operator_error, warn_of_unserved};
 use crate::common::run_in_process::{InProcessArgs, Listener};
 use crate::common::{Session, Target, instance_kind};
+use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -110,7 +111,7 @@ async fn carry_out(
     listener.clear();
     let deleted = result.map_err(|_| session.out_of_time(&format!("uninstall {key}")))?;
     let deleted = deleted.map_err(|error| operator_error(&session, &error, "uninstall", key))?;
-    shell.print(&format!("{key}: uninstalled, {} objects deleted\n", deleted.len()))?;
+    shell.print(&format!("{key}: uninstalled, {} deleted\n", objects(deleted.len())))?;
     Ok(Exit::Done)
 }
 

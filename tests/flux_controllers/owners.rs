@@ -43,7 +43,7 @@ async fn an_object_changes_its_kustomization_and_is_never_pruned(cluster: TestCl
     let plan = run(&cluster, "migrate owner ks/old --to ks/new --object cm/moves --dry-run").await.exits(0);
     plan.stdout_has(&format!("Kustomization/{namespace}/old is suspended"))
         .stdout_has("labels of Kustomization/")
-        .stdout_has("1 objects leave the inventory");
+        .stdout_has("1 object to leave the inventory");
     assert_eq!(object(&cluster, "ConfigMap", "moves").await.metadata, before.metadata);
     run(&cluster, "migrate owner ks/old --to ks/new").await.exits(2).stderr_has("--yes");
     run(&cluster, "migrate owner ks/old --to gitrepo/app --yes").await.exits(2).stderr_has("owns no objects");
