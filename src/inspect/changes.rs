@@ -157,6 +157,7 @@ fn in_a_line(paths: &[String]) -> String {
 
 /// What changed since a moment among the Flux objects of a namespace (or all) and what they applied, oldest first.
 pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> Vec<ChangeRow> {
+    snapshot.want_managers();
     let flux: Vec<&Value> = FLUX_KINDS
         .iter()
         .filter(|kind| kind.kind != "FluxReport")

@@ -148,6 +148,8 @@ pub struct CheckOptions<'a> {
 
 /// Runs the checks on a snapshot.
 pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
+    // Before anything lists Flux objects: at which version they were applied is looked at.
+    snapshot.want_managers();
     let mut groups = vec![kubernetes(snapshot), rights(snapshot, options)];
     if !options.pre {
         groups.extend([

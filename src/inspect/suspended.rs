@@ -118,6 +118,7 @@ pub fn rows(
     selector: Option<&LabelSelector>,
     now: Timestamp,
 ) -> Vec<SuspendedRow> {
+    snapshot.want_managers();
     let mut rows = vec![];
     for kind in kinds.iter().filter(|kind| kind.suspension != Suspension::None) {
         let objects = snapshot.list(&kind.resource_type(), namespace).into_iter();

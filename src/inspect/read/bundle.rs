@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::from_cluster;
-use super::snapshot::Snapshot;
+use super::snapshot::{Parts, Snapshot};
 use crate::api::kinds::{
     self, CONFIG_MAP, CRD, DEPLOYMENT, EVENT, FLUX_KINDS, LEASE, NAMESPACE, NODE, POD, POD_METRICS, PVC, REPLICA_SET,
     SECRET,
@@ -140,10 +140,10 @@ async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>
         // compressed, the metadata says what was released when.
         let others = ListOptions::with_fields(format!("type!={HELM_RELEASE_TYPE}"));
         let mut secrets = cluster.list(resource, None, &others).await?.items;
-        secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE), true).await?);
+        secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE), Parts::ALL).await?);
         return Ok(secrets);
     }
-    from_cluster::list(cluster, resource, None, selector, true).await
+    from_cluster::list(cluster, resource, None, selector, Parts::ALL).await
 }
 
 /// Objects of the whole cluster, and those of the namespaces that Flux works in.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::pages::{self, Scope};
 use super::snapshot;
-use super::snapshot::{Answer, Need, Snapshot};
+use super::snapshot::{Answer, Need, Parts, Snapshot};
 use crate::api::kinds::{self, SECRET};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::ResourceType;
@@ -48,9 +48,9 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
             let reason = format!("after {MAX_ROUNDS} rounds of requests {} objects are still unknown", needs.len());
             return Err(ClusterError::new("gather everything", cluster.endpoint.clone(), Reason::Other(reason)));
         }
-        let with_schemas = snapshot.wants_schemas();
+        let parts = snapshot.wanted_parts();
         let answers = stream::iter(needs).map(|need| async move {
-            let answer = answer(cluster, &need, with_schemas).await;
+            let answer = answer(cluster, &need, parts).await;
             (need, answer)
         });
         let mut answers = answers.buffer_unordered(CONCURRENCY);
@@ -64,10 +64,10 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
 
 type Answered = (Answer, Option<ClusterError>);
 
-async fn answer(cluster: &Cluster, need: &Need, with_schemas: bool) -> Result<Answered, ClusterError> {
+async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered, ClusterError> {
     let result = match need {
         Need::List { resource, namespace, selector } => {
-            list(cluster, resource, namespace.as_deref(), selector.as_deref(), with_schemas).await.map(Answer::Objects)
+            list(cluster, resource, namespace.as_deref(), selector.as_deref(), parts).await.map(Answer::Objects)
         }
         Need::Get { resource, namespace, name } => get(cluster, resource, namespace.as_deref(), name).await,
         Need::Kind { group, kind, .. } => cluster.served_resource_type(group, kind).await.map(Answer::Kind),
@@ -152,14 +152,14 @@ pub(super) async fn list(
     resource: &ResourceType,
     namespace: Option<&str>,
     selector: Option<&str>,
-    with_schemas: bool,
+    parts: Parts,
 ) -> Result<Vec<Value>, ClusterError> {
     // Of Secrets only that they exist: their values stay where they are.
     let metadata_only = *resource == SECRET;
     let selector = selector.map(str::to_owned);
     if !metadata_only {
         let scope = Scope { namespace: namespace.map(str::to_owned), selector };
-        let mut objects = pages::trimmed(cluster, resource, scope, with_schemas).await?;
+        let mut objects = pages::trimmed(cluster, resource, scope, parts).await?;
         objects.iter_mut().for_each(snapshot::trim);
         return Ok(objects);
     }

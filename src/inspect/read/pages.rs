@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::from_cluster::{CONCURRENCY, older, versions};
+use super::snapshot::Parts;
 use super::trimmed::{Trimmed, TrimmedDefinition};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
@@ -106,13 +107,13 @@ impl From<TrimmedDefinition> for Value {
     }
 }
 
-impl From<Trimmed> for Value {
-    fn from(Trimmed(object): Trimmed) -> Value {
+impl<const MANAGERS: bool> From<Trimmed<MANAGERS>> for Value {
+    fn from(Trimmed(object): Trimmed<MANAGERS>) -> Value {
         object
     }
 }
 
-impl Listable for Trimmed {
+impl<const MANAGERS: bool> Listable for Trimmed<MANAGERS> {
     fn of(object: Value) -> Self {
         Trimmed(object)
     }
@@ -226,7 +227,7 @@ async fn list<T: Listable>(
     }
 }
 
-/// The objects of one kind without what no view reads, each with its type; `with_schemas` says whether definitions keep theirs.
+/// The objects of one kind without what no view reads, each with its type; `parts` says what few views read.
 ///
 /// # Errors
 /// Of the list; that the kind is not installed or not to be read is one.
@@ -234,11 +235,12 @@ pub(super) async fn trimmed(
     cluster: &Cluster,
     resource: &ResourceType,
     scope: Scope,
-    with_schemas: bool,
+    parts: Parts,
 ) -> Result<Vec<Value>, ClusterError> {
-    match *resource == CRD && !with_schemas {
-        true => all_as::<TrimmedDefinition>(cluster, resource, scope).await,
-        false => all_as::<Trimmed>(cluster, resource, scope).await,
+    match parts {
+        Parts { schemas: false, .. } if *resource == CRD => all_as::<TrimmedDefinition>(cluster, resource, scope).await,
+        Parts { managers: false, .. } => all_as::<Trimmed<false>>(cluster, resource, scope).await,
+        Parts { managers: true, .. } => all_as::<Trimmed<true>>(cluster, resource, scope).await,
     }
 }
 

@@ -105,7 +105,20 @@ pub struct Snapshot {
     /// Kinds of which something was refused, by group and kind.
     refused: BTreeSet<(String, String)>,
     missing: RefCell<BTreeSet<Need>>,
-    schemas: Cell<bool>,
+    parts: Cell<Parts>,
+}
+
+/// What is long and asked for by few views: it is read only where a view wants it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    /// Of the versions of definitions.
+    pub(super) schemas: bool,
+    /// The managed fields that [`trim`] keeps.
+    pub(super) managers: bool,
+}
+
+impl Parts {
+    pub(super) const ALL: Parts = Parts { schemas: true, managers: true };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -275,11 +288,17 @@ impl Snapshot {
     /// Asks that definitions are listed with the schemas of their versions; without it they are left out, as most of a long text.
     /// A view that reads them has to say so from the first.
     pub fn want_schemas(&self) {
-        self.schemas.set(true);
+        self.parts.set(Parts { schemas: true, ..self.parts.get() });
     }
 
-    pub(super) fn wants_schemas(&self) -> bool {
-        self.schemas.get()
+    /// Asks that objects are listed with their managed fields; without it they are left out, as a third of most objects.
+    /// A view that reads them has to say so from the first.
+    pub fn want_managers(&self) {
+        self.parts.set(Parts { managers: true, ..self.parts.get() });
+    }
+
+    pub(super) fn wanted_parts(&self) -> Parts {
+        self.parts.get()
     }
 
     fn list_is_done(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {

@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 use crate::api::field_managers::Author;
 use crate::api::kinds::{FLUX_KINDS, Suspension};
 
-/// An object without the field sets of controllers, but for what suspends it.
+/// An object without the field sets of controllers, but for what suspends it; without `MANAGERS` it has no managed fields at all.
 #[derive(Debug)]
-pub(super) struct Trimmed(pub(super) Value);
+pub(super) struct Trimmed<const MANAGERS: bool>(pub(super) Value);
 
-impl<'de> serde::Deserialize<'de> for Trimmed {
+impl<'de, const MANAGERS: bool> serde::Deserialize<'de> for Trimmed<MANAGERS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Place::Object.deserialize(deserializer).map(Trimmed)
+        let place = if MANAGERS { Place::Object } else { Place::Unmanaged };
+        place.deserialize(deserializer).map(Trimmed)
     }
 }
 
@@ -34,6 +35,9 @@ impl<'de> serde::Deserialize<'de> for TrimmedDefinition {
 #[derive(Clone, Copy)]
 enum Place {
     Object,
+    /// An object of which managed fields are left out.
+    Unmanaged,
+    UnmanagedMetadata,
     Definition,
     DefinitionSpec,
     DefinitionVersions,
@@ -79,9 +83,10 @@ impl<'de> Visitor<'de> for Place {
         while let Some(key) = members.next_key::<String>()? {
             let value = match (self, key.as_str()) {
                 (Place::Object | Place::Definition, "metadata") => members.next_value_seed(Place::Metadata)?,
+                (Place::Unmanaged, "metadata") => members.next_value_seed(Place::UnmanagedMetadata)?,
                 (Place::Definition, "spec") => members.next_value_seed(Place::DefinitionSpec)?,
                 (Place::DefinitionSpec, "versions") => members.next_value_seed(Place::DefinitionVersions)?,
-                (Place::DefinitionVersion, "schema") => {
+                (Place::DefinitionVersion, "schema") | (Place::UnmanagedMetadata, "managedFields") => {
                     members.next_value::<IgnoredAny>()?;
                     continue;
                 }
@@ -152,7 +157,7 @@ mod tests {
     use super::*;
 
     fn read(object: &Value) -> Value {
-        serde_json::from_str::<Trimmed>(&object.to_string()).unwrap().0
+        serde_json::from_str::<Trimmed<true>>(&object.to_string()).unwrap().0
     }
 
     fn object(managers: Value) -> Value {
@@ -187,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn without_managers_an_object_loses_its_managed_fields_and_nothing_else() {
+        let all = object(json!([{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]));
+        let mut expected = all.clone();
+        expected["metadata"].as_object_mut().unwrap().remove("managedFields");
+        assert_eq!(serde_json::from_str::<Trimmed<false>>(&all.to_string()).unwrap().0, expected);
+    }
+
+    #[test]
     fn a_definition_loses_its_schemas_and_nothing_else() {
         let definition = json!({"metadata": {"name": "a", "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:x": {}}}]},
             "spec": {"group": "g", "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {}}, "served": true}]},
@@ -199,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_list_of_managers_that_is_none_is_no_object() {
-        assert!(serde_json::from_str::<Trimmed>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
-        assert!(serde_json::from_str::<Trimmed>("[]").is_err());
+        assert!(serde_json::from_str::<Trimmed<true>>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
+        assert!(serde_json::from_str::<Trimmed<true>>("[]").is_err());
     }
 }
