@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -20,7 +20,7 @@ use kube::{Client, ResourceExt};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::audit::{Mark, Requests};
 use super::control_plane::{ControlPlane, Options};
@@ -34,7 +34,9 @@ use super::proxy::FaultProxy;
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
-const TEST_THREADS: usize = 3;
+const TEST_THREADS: usize = 6;
+/// Control planes of tests that install an instance, at most: as many of those tests run at once.
+const INSTALLERS: usize = 3;
 
 type TestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -51,7 +53,7 @@ pub struct ClusterTest {
 }
 
 impl ClusterTest {
-    /// The same test, in turn with the others that install an instance, on a control plane that only they use.
+    /// The same test, on a control plane that no other test uses at the same time, and only those that install an instance.
     ///
     /// A cluster has one instance: a second one is refused, or takes the definitions of the first.
     pub fn that_installs(self) -> ClusterTest {
@@ -81,8 +83,6 @@ macro_rules! cluster_tests {
 struct Environment {
     flux: Option<FluxControllers>,
     control_plane: ControlPlane,
-    /// Whose turn it is to have an instance.
-    turn: tokio::sync::Mutex<()>,
 }
 
 impl Environment {
@@ -238,7 +238,12 @@ pub fn run(
         .enable_all()
         .build()
         .expect("a tokio runtime starts");
-    let shared = Arc::new(Shared { controllers, everyone: OnceCell::new(), installers: OnceCell::new() });
+    let shared = Arc::new(Shared {
+        controllers,
+        everyone: OnceCell::new(),
+        installers: Semaphore::new(INSTALLERS),
+        idle: Mutex::new(vec![]),
+    });
 
     let trials = tests.into_iter().map(|test| trial(test, reason.clone(), runtime.handle().clone(), shared.clone()));
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -256,18 +261,32 @@ pub fn run(
 /// An environment that starts with the first test that needs it, or why it did not start.
 type Started = OnceCell<Result<Arc<Environment>, String>>;
 
-/// The environments of this binary: of the tests that install an instance, and of the others.
+/// The environments of this binary: those of tests that install an instance, and the one of all others.
 struct Shared {
     controllers: &'static [Controller],
     everyone: Started,
-    installers: Started,
+    /// How many more tests may install an instance now.
+    installers: Semaphore,
+    /// Environments of tests that installed an instance and are done.
+    idle: Mutex<Vec<Arc<Environment>>>,
 }
 
 impl Shared {
-    async fn environment(&self, test: &ClusterTest) -> Result<Arc<Environment>, String> {
+    async fn environment(&self) -> Result<Arc<Environment>, String> {
         let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
-        let environment = if test.installs { &self.installers } else { &self.everyone };
-        environment.get_or_init(start).await.clone()
+        self.everyone.get_or_init(start).await.clone()
+    }
+
+    /// An environment without an instance that nobody else uses; give it back to `idle`.
+    async fn own_environment(&self) -> super::Fallible<Arc<Environment>> {
+        let idle = self.idle.lock().expect("no test panics while it takes one").pop();
+        match idle {
+            Some(environment) => {
+                environment.remove_instances().await?;
+                Ok(environment)
+            }
+            None => Ok(Arc::new(self.start().await?)),
+        }
     }
 
     async fn start(&self) -> super::Fallible<Environment> {
@@ -276,7 +295,7 @@ impl Shared {
             [] => None,
             some => Some(FluxControllers::start(&control_plane, some).await?),
         };
-        Ok(Environment { flux, control_plane, turn: tokio::sync::Mutex::new(()) })
+        Ok(Environment { flux, control_plane })
     }
 }
 
@@ -293,12 +312,18 @@ fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc
 }
 
 async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), Failed> {
-    let environment = shared.environment(&test).await?;
-    // Waiting for a turn is not part of the test, so it comes before its deadline.
-    let _turn = if test.installs { Some(environment.turn.lock().await) } else { None };
-    if test.installs {
-        environment.remove_instances().await.map_err(|error| error.to_string())?;
+    if !test.installs {
+        return run_in(shared.environment().await?, test, name).await;
     }
+    // Waiting for a turn is not part of the test, so it comes before its deadline.
+    let _turn = shared.installers.acquire().await.map_err(|error| error.to_string())?;
+    let environment = shared.own_environment().await.map_err(|error| error.to_string())?;
+    let outcome = run_in(environment.clone(), test, name).await;
+    shared.idle.lock().expect("no test panics while it gives one back").push(environment);
+    outcome
+}
+
+async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) -> Result<(), Failed> {
     let started = Instant::now();
     let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();

@@ -261,7 +261,7 @@ async fn drift_is_corrected_or_left_as_the_manager_decides(cluster: TestCluster)
         id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "buckets.source.toolkit.fluxcd.io"),
     ] {
         let live = world.cluster.read(&id).await.unwrap().unwrap();
-        world.cluster.delete_exactly(&live, flux_operator::cluster::Propagation::Background).await.unwrap();
+        world.delete(&live).await;
         crate::support::eventually("the object to go", std::time::Duration::from_secs(10), || async {
             world.cluster.read(&id).await.unwrap().is_none().then_some(())
         })

@@ -64,7 +64,7 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "40s"})).await;
     // The simulated kubelet tries again with a new pod only.
     for pod in world.list("v1", "Pod", Some(NAMESPACE)).await {
-        world.cluster.delete_exactly(&pod, flux_operator::cluster::Propagation::Background).await.unwrap();
+        world.delete(&pod).await;
     }
     let healed = world.ready().await;
     assert_eq!(healed.changes, []);
@@ -85,7 +85,7 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     // A Deployment that gives up ends the wait early.
     world.annotate(json!({"fluxcd.controlplane.io/reconcileTimeout": "60s"})).await;
     for pod in world.list("v1", "Pod", Some(NAMESPACE)).await {
-        world.cluster.delete_exactly(&pod, flux_operator::cluster::Propagation::Background).await.unwrap();
+        world.delete(&pod).await;
     }
     world.ready().await;
     kubelet.freeze();

@@ -106,7 +106,7 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
         .await
         .unwrap();
     let first = world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.unwrap();
-    world.cluster.delete_exactly(&first, flux_operator::cluster::Propagation::Background).await.unwrap();
+    world.delete(&first).await;
     let moved = reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap();
     assert!(moved.is_ready(), "{}", moved.message);
     assert_eq!(owner(&world.cluster.read(&buckets).await.unwrap().unwrap()), "apps");
@@ -252,7 +252,7 @@ async fn what_a_run_works_on_is_read_under_the_lease(cluster: TestCluster) {
     // What is being deleted is not installed anew.
     world.patch_as("someone", &instance_id(), json!({"metadata": {"finalizers": ["example.com/mine"]}})).await;
     let live = world.cluster.read(&instance_id()).await.unwrap().unwrap();
-    world.cluster.delete_exactly(&live, flux_operator::cluster::Propagation::Background).await.unwrap();
+    world.delete(&live).await;
     let refused = world.run().await.unwrap_err();
     assert!(matches!(refused, ReconcileError::BeingDeleted { .. }), "{refused}");
 }

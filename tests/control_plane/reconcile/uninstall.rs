@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use flux_operator::build::{BuildOptions, build};
-use flux_operator::cluster::Propagation;
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::apply::RunContext;
@@ -163,9 +162,7 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
         }
         let mut live_objects = LiveObjects::take(&world.cluster, &ids, 4).await.unwrap();
         for id in &ids {
-            let mut live = live_objects.get(id).unwrap().clone();
-            live["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-            world.cluster.delete_exactly(&live, Propagation::Background).await.unwrap();
+            world.delete(live_objects.get(id).unwrap()).await;
         }
         let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
         let interrupts = never();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{INSTANCE_NAME, RECONCILER_FIELD_MANAGER};
-use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
+use flux_operator::cluster::{
+    Cluster, ConnectOptions, DeleteOptions, KubeconfigSource, ListOptions, Propagation, WriteOptions, connect,
+};
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::{Silent, Update};
@@ -117,6 +119,16 @@ impl World {
 
     pub async fn patch_as(&self, manager: &str, id: &ObjectId, patch: Value) -> Value {
         self.cluster.merge_patch(id, None, &patch, manager).await.unwrap()
+    }
+
+    /// Deletes an object as it is by now: it may have changed since it was read.
+    pub async fn delete(&self, live: &Value) {
+        let options = DeleteOptions {
+            uid: live["metadata"]["uid"].as_str().map(str::to_owned),
+            propagation: Some(Propagation::Background),
+            ..DeleteOptions::default()
+        };
+        self.cluster.delete(&ObjectId::of(live), &options).await.unwrap();
     }
 
     pub async fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Vec<Value> {
