@@ -34,9 +34,9 @@ use super::proxy::FaultProxy;
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
-const TEST_THREADS: usize = 6;
+const TEST_THREADS: usize = 4;
 /// Control planes of tests that install an instance, at most: as many of those tests run at once.
-const INSTALLERS: usize = 3;
+const INSTALLERS: usize = 2;
 
 type TestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::inspect::world::{Run, SOON, install, instance, run};
 use crate::reconcile::world::{NAMESPACE, World, spec};
+use crate::support::proxy::Seen;
 use crate::support::runner::{ClusterTest, command};
 use crate::support::{Fault, FaultProxy, FaultRule, TestCluster, allow, eventually, objects};
 
@@ -405,31 +406,47 @@ async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestC
     world.ready().await;
     let mut wrong = vec![];
     for (line, dependent) in DEPENDENT {
-        let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.expect("the proxy starts");
-        // So long that what the program does between two answers does not count.
-        proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_millis(200))));
-        let mut slow = command(proxy.kubeconfig().path(), cluster.folder());
-        slow.args(["-n", NAMESPACE]).args(line.split(' ')).stdin(Stdio::null());
-        let ended = tokio::task::spawn_blocking(move || slow.output()).await.expect("joined").expect("the binary runs");
-        assert!([0, 1, 7].contains(&ended.status.code().unwrap_or(-1)), "{line}: {ended:?}");
-        // The longest chain of requests each of which was sent when the one before was answered.
-        let mut requests: Vec<(Instant, Instant)> =
-            proxy.requests().iter().filter_map(|seen| Some((seen.begun, seen.answered?))).collect();
-        requests.sort();
-        let mut chain = 0;
-        let mut answered = None;
-        while let Some(next) =
-            requests.iter().filter(|(begun, _)| answered.is_none_or(|at| *begun >= at)).map(|(_, at)| *at).min()
-        {
-            chain += 1;
-            answered = Some(next);
+        // A busy machine can make the chain longer, never shorter: the longer the answers take, the less of it is the machine's.
+        let mut seen = vec![];
+        for delay in [200, 400, 1600].map(Duration::from_millis) {
+            seen = requests_of(line, delay, &world, &cluster).await;
+            if chain(&seen) <= dependent + 1 {
+                break;
+            }
         }
-        if chain > dependent + 1 {
+        if chain(&seen) > dependent + 1 {
             wrong.push(format!(
-                "{line}: {chain} after each other, {dependent} depend on each other: {:#?}",
-                proxy.requests()
+                "{line}: {} after each other, {dependent} depend on each other: {seen:#?}",
+                chain(&seen)
             ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a command asked while every answer took at least `delay`.
+async fn requests_of(line: &str, delay: Duration, world: &World, cluster: &TestCluster) -> Vec<Seen> {
+    let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.expect("the proxy starts");
+    proxy.add_rule(FaultRule::every(Fault::Delay(delay)));
+    let mut slow = command(proxy.kubeconfig().path(), cluster.folder());
+    slow.args(["-n", NAMESPACE]).args(line.split(' ')).stdin(Stdio::null());
+    let ended = tokio::task::spawn_blocking(move || slow.output()).await.expect("joined").expect("the binary runs");
+    assert!([0, 1, 7].contains(&ended.status.code().unwrap_or(-1)), "{line}: {ended:?}");
+    proxy.requests()
+}
+
+/// Length of the longest chain of requests each of which was sent when the one before was answered.
+fn chain(seen: &[Seen]) -> usize {
+    let mut requests: Vec<(Instant, Instant)> =
+        seen.iter().filter_map(|request| Some((request.begun, request.answered?))).collect();
+    requests.sort();
+    let mut length = 0;
+    let mut answered = None;
+    while let Some(next) =
+        requests.iter().filter(|(begun, _)| answered.is_none_or(|at| *begun >= at)).map(|(_, at)| *at).min()
+    {
+        length += 1;
+        answered = Some(next);
+    }
+    length
 }
