@@ -58,7 +58,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if let Some(place) = &args.filename {
         return check_files(place, args, shell);
     }
-    shell.run(async {
+    shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let distribution = args.source.open_named(shell).await?;

@@ -256,6 +256,12 @@ impl Shell {
         self.block_on(self.interruptible(future))?
     }
 
+    /// Like [`Shell::run`], for commands that ask a few things once: handing every answer from one thread to another costs
+    /// them more than a second thread can do for them.
+    pub fn run_on_one_thread<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        drive(&mut tokio::runtime::Builder::new_current_thread(), self.interruptible(future))?
+    }
+
     /// The part of a command that an interrupt ends at once.
     pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         let mut future = Box::pin(future);
@@ -270,16 +276,17 @@ impl Shell {
 
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
-        let result = runtime.block_on(future);
-        // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
-        runtime.shutdown_background();
-        Ok(result)
+        drive(tokio::runtime::Builder::new_multi_thread().worker_threads(2), future)
     }
+}
+
+fn drive<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
+    let runtime = runtime.enable_all().build();
+    let runtime = runtime.map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
+    let result = runtime.block_on(future);
+    // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
+    runtime.shutdown_background();
+    Ok(result)
 }
 
 fn over_the_screen(text: &str) -> String {

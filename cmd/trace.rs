@@ -41,7 +41,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         [word] if !word.contains('/') => (word.as_str(), None),
         words => kind_and_name(words).map(|(kind, name)| (kind, Some(name)))?,
     };
-    shell.run(async {
+    shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.from).await?;
         let traces = within(shell, async {
             let objects = match name {

@@ -103,7 +103,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
             }
         },
     };
-    shell.run(show(shell, &resource, name, args))
+    shell.run_on_one_thread(show(shell, &resource, name, args))
 }
 
 async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: &TreeArgs) -> Result<Exit, CliError> {

@@ -50,7 +50,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
-    shell.run(async {
+    shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let namespace = (!args.scope.all_namespaces).then(|| source.instance_namespace());
         let options = ListRequest {

@@ -39,7 +39,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
-    shell.run(async {
+    shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let kind = instance_type();
         let namespace = match (&source, args.scope.all_namespaces) {

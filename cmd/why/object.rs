@@ -11,7 +11,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.all_namespaces {
         return Err(CliError::usage("-A names no object").hint("leave -A out, or KIND/NAME"));
     }
-    shell.run(async {
+    shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.from).await?;
         let now = source.now();
         let viewed = within(shell, async {

@@ -97,7 +97,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     });
     let fixed = |object: &Value| live.get(&ObjectId::of(object)).is_some_and(|there| !can_become(there, object));
     let (anew, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
-    let planned = plan::objects(cluster, &live, &changeable, &taken_over(), &BTreeSet::new(), CONCURRENCY).await;
+    let planned = plan::objects(cluster, &live, changeable, &taken_over(), &BTreeSet::new(), CONCURRENCY).await;
     let mut objects = planned.map_err(OperatorError::Refused)?;
     let recreates = anew.iter().map(ObjectId::of).collect();
     objects.extend(anew.into_iter().map(created));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::interrupt::{Hear, Interrupt, Interrupts, interrupted, requested_stop};
 use super::live_objects::LiveObjects;
-use super::plan::{self, ApplyError, PlannedObject, Step};
+use super::plan::{self, ApplyError, Decision, PlannedObject, Step};
 use super::progress::{Action, Progress, Update};
 use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
@@ -107,8 +107,8 @@ async fn apply(
     let (step, live) = match planned.deferred {
         false => (planned.step, live),
         true => {
-            let now = decide_when_served(cluster, planned, live, extra_managers).await?;
-            (now.step, now.live)
+            let now = decide_when_served(cluster, planned, live.as_ref(), extra_managers).await?;
+            (now.step, now.live.or(live))
         }
     };
     if let (Step::Unchanged, Some(live)) = (step, &live) {
@@ -133,13 +133,13 @@ async fn apply(
 async fn decide_when_served(
     cluster: &Cluster,
     planned: &PlannedObject,
-    live: Option<Value>,
+    live: Option<&Value>,
     extra_managers: &[String],
-) -> Result<PlannedObject, ApplyError> {
+) -> Result<Decision, ApplyError> {
     let deadline = tokio::time::Instant::now() + SERVED_WITHIN;
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
-        match plan::decide(cluster, &planned.desired, live.as_ref(), extra_managers).await {
+        match plan::decide(cluster, &planned.desired, live, extra_managers).await {
             Err(error) if error.source.is_absent() && tokio::time::Instant::now() < deadline => {
                 backoff.wait().await;
             }

@@ -93,12 +93,12 @@ async fn plan_of(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    let built = fetch_and_build(cluster, instance, distributions, options, progress).await?;
+    let (built, mut live) = fetch_and_build(cluster, instance, distributions, options, progress).await?;
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
     ownership::refuse_second_instance(cluster, instance).await?;
-    let mut live = live_objects(cluster, instance, &built, options).await?;
+    read_more(cluster, instance, &built, &mut live, options).await?;
     // A plan is looked at before it is carried out: it has asked the server about everything.
-    match make_plan(cluster, instance, &built, &mut live, &BTreeSet::new(), options).await {
+    match make_plan(cluster, instance, built, &mut live, &BTreeSet::new(), options).await {
         Ok(plan) => Ok(plan),
         Err(Stop::Abort(error)) => Err(error),
         Err(Stop::Failed(failure)) => Err(match failure {
@@ -161,26 +161,51 @@ pub(super) async fn apply_written(
     cluster.apply(written, WriteOptions { field_manager: CLI_FIELD_MANAGER, force, dry_run }).await
 }
 
-/// Builds from what the instance is to be built from now. A newer artifact that cannot be built does not end an
-/// installation that works: then what it was built from last stays in use, with a warning.
+/// Builds from what the instance is to be built from now, and meanwhile reads what was installed before: nearly always that
+/// is all there is to read.
 pub(super) async fn fetch_and_build(
     cluster: &Cluster,
     instance: &FluxInstance,
     distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
-) -> Result<Build, ReconcileError> {
+) -> Result<(Build, LiveObjects), ReconcileError> {
     if instance.spec.distribution.artifact.as_deref().is_some_and(|artifact| !artifact.is_empty()) {
         progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
     }
     let distribution = distributions.fetch(cluster, instance).await?;
     progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let error = match build_checked(instance, &distribution, options) {
+    let is_installed = !read_inventory(instance).0.is_empty();
+    let read = async {
+        match is_installed {
+            true => LiveObjects::take(cluster, &objects_to_read(instance, vec![]), options.concurrency).await,
+            false => Ok(LiveObjects::default()),
+        }
+    };
+    // The requests are sent before the build takes the processor.
+    let (live, built) = tokio::join!(
+        biased;
+        read,
+        build_or_keep_last_good(cluster, instance, distributions, &distribution, options)
+    );
+    Ok((built?, live?))
+}
+
+/// Builds from a distribution. A newer artifact that cannot be built does not end an installation that works: then what it
+/// was built from last stays in use, with a warning.
+async fn build_or_keep_last_good(
+    cluster: &Cluster,
+    instance: &FluxInstance,
+    distributions: &dyn Distributions,
+    distribution: &Distribution,
+    options: &PlanOptions,
+) -> Result<Build, ReconcileError> {
+    let error = match build_checked(instance, distribution, options) {
         Ok(built) => return Ok(built),
         Err(error) => error,
     };
     // What is wrong with the instance itself is wrong with every artifact; then the first error is the one to tell.
-    let last = distributions.fetch_last_good(cluster, instance, &distribution).await.ok().flatten();
+    let last = distributions.fetch_last_good(cluster, instance, distribution).await.ok().flatten();
     let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else {
         return Err(error.into());
     };
@@ -218,14 +243,16 @@ pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<Inv
     (objects, unreadable)
 }
 
-pub(super) async fn live_objects(
+/// Reads of everything a run has to know about what is not known yet.
+pub(super) async fn read_more(
     cluster: &Cluster,
     instance: &FluxInstance,
     built: &Build,
+    live: &mut LiveObjects,
     options: &PlanOptions,
-) -> Result<LiveObjects, ClusterError> {
+) -> Result<(), ClusterError> {
     let ids: Vec<ObjectId> = built.objects.iter().map(ObjectId::of).collect();
-    LiveObjects::take(cluster, &objects_to_read(instance, ids), options.concurrency).await
+    live.add(cluster, &objects_to_read(instance, ids), options.concurrency).await
 }
 
 /// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
@@ -263,7 +290,7 @@ pub(super) fn objects_of_distribution(instance: &FluxInstance, built: &Build) ->
 pub(super) async fn make_plan(
     cluster: &Cluster,
     instance: &FluxInstance,
-    built: &Build,
+    built: Build,
     live: &mut LiveObjects,
     of_distribution: &BTreeSet<ObjectId>,
     options: &PlanOptions,
@@ -272,7 +299,7 @@ pub(super) async fn make_plan(
     let seen = built.objects.iter().filter_map(|object| live.get(&ObjectId::of(object)));
     ownership::refuse_foreign_objects(cluster, &id, seen).await?;
     let objects =
-        plan::objects(cluster, live, &built.objects, &options.extra_managers, of_distribution, options.concurrency);
+        plan::objects(cluster, live, built.objects, &options.extra_managers, of_distribution, options.concurrency);
     let objects = objects.await.map_err(Failure::Apply)?;
     for object in &objects {
         if let Some(seen) = &object.live {
@@ -302,12 +329,12 @@ pub(super) async fn make_plan(
             generation: instance.metadata.generation.unwrap_or_default(),
         },
         suspended: instance.is_suspended(),
-        version: built.version.name.clone(),
         revision: built.revision.to_string(),
         previous_revision: status.last_applied_revision,
-        newer: built.latest.as_ref().map(|latest| latest.name.clone()).filter(|latest| *latest != built.version.name),
-        images: built.images.clone(),
-        artifact: built.artifact.clone(),
+        newer: built.latest.map(|latest| latest.name).filter(|latest| *latest != built.version.name),
+        version: built.version.name,
+        images: built.images,
+        artifact: built.artifact,
         removed_versions: plan::removed_versions(&objects),
         objects,
         prune,

@@ -104,6 +104,21 @@ impl LiveObjects {
         Ok(live_objects)
     }
 
+    /// Lists the kinds of those `ids` of which nothing is known yet.
+    pub async fn add(
+        &mut self,
+        cluster: &Cluster,
+        ids: impl IntoIterator<Item = &ObjectId>,
+        concurrency: usize,
+    ) -> Result<(), ClusterError> {
+        let is_known = |id: &&ObjectId| self.live.contains_key(*id) || self.absent.contains(*id);
+        let unknown: Vec<&ObjectId> = ids.into_iter().filter(|id| !is_known(id)).collect();
+        let more = Self::take(cluster, unknown, concurrency).await?;
+        self.live.extend(more.live);
+        self.absent.extend(more.absent);
+        Ok(())
+    }
+
     /// Returns a live object as far as it was seen.
     pub fn get(&self, key: &ObjectId) -> Option<&Value> {
         self.live.get(key)

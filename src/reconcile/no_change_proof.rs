@@ -6,7 +6,7 @@
 //! the API server take it out of our entry, so the first half of the proof also guards the normal forms of the second.
 //! Anything this module cannot prove goes to a dry run; it never has to be right about a difference. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::takeover;
 use crate::k8s::{Quantity, fields, is_quantity_field, managed_fields};
@@ -27,20 +27,14 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
     let Some(set) = entry.get("fieldsV1").and_then(Value::as_object) else { return false };
     let api_version = fields::text(entry, "/apiVersion");
     let proof = Proof { custom: is_custom(api_version) };
-    let (Some(mut desired), Some(live)) = (desired.as_object().cloned(), live.as_object()) else { return false };
+    let (Some(desired), Some(live)) = (desired.as_object(), live.as_object()) else { return false };
     // What names the object is in no set; `status` is never ours.
-    for outside in ["apiVersion", "kind", "status"] {
-        desired.remove(outside);
-    }
-    if let Some(metadata) = desired.get_mut("metadata").and_then(Value::as_object_mut) {
-        for outside in ["name", "namespace", "creationTimestamp"] {
-            metadata.remove(outside);
-        }
-        if metadata.is_empty() {
-            desired.remove("metadata");
-        }
-    }
-    proof.map(&desired, Some(live), set, None)
+    let mut metadata = desired.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    metadata.retain(|key, _| !matches!(key.as_str(), "name" | "namespace" | "creationTimestamp"));
+    let metadata = Some(("metadata".to_owned(), Value::Object(metadata))).filter(|(_, left)| left != &json!({}));
+    let others =
+        desired.iter().filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+    proof.members(others.chain(metadata.as_ref().map(|(key, left)| (key, left))), Some(live), set, None)
 }
 
 /// Reports whether an API group belongs to a custom resource: its objects keep every value just as it was sent.
@@ -62,10 +56,20 @@ impl Proof {
         set: &Map<String, Value>,
         parent: Option<&str>,
     ) -> bool {
+        self.members(desired.iter(), live, set, parent)
+    }
+
+    fn members<'a>(
+        &self,
+        mut desired: impl Iterator<Item = (&'a String, &'a Value)> + Clone,
+        live: Option<&Map<String, Value>>,
+        set: &Map<String, Value>,
+        parent: Option<&str>,
+    ) -> bool {
         let owned = set.keys().filter(|key| *key != ".").count();
         // Nulls are commands to the server ("leave unset"), not values; they are left to it.
-        owned == desired.len()
-            && desired.iter().all(|(key, wanted)| {
+        owned == desired.clone().count()
+            && desired.all(|(key, wanted)| {
                 let Some(below) = set.get(&format!("f:{key}")).and_then(Value::as_object) else { return false };
                 let found = live.and_then(|live| live.get(key));
                 self.value(wanted, found, below, key, parent)
@@ -164,7 +168,6 @@ fn is_default(parent: &str, key: &str, value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn desired() -> Value {
         json!({

@@ -52,7 +52,7 @@ pub struct PlannedObject {
     pub seen: Option<String>,
     /// The manifest that is applied.
     pub desired: Value,
-    /// The live object, for diffs; not part of a saved plan.
+    /// The live object, for diffs, where the server was asked about it; not part of a saved plan.
     #[serde(skip)]
     pub live: Option<Value>,
     /// What the server would make of it, for diffs; not part of a saved plan.
@@ -202,20 +202,56 @@ pub fn stage(object: &ObjectId) -> ApplyStage {
 
 /// Returns a digest of a live object that changes whenever somebody changes the object, but not with its status.
 pub fn fingerprint(live: &Value) -> String {
-    let mut bare = live.clone();
-    if let Some(object) = bare.as_object_mut() {
-        object.shift_remove("status");
-        // Read alone or in a list, the same object has these in another order.
-        object.shift_remove("apiVersion");
-        object.shift_remove("kind");
+    let mut digest = Sha256::new();
+    let mut add = |key: &str, value: &Value| {
+        digest.update(key);
+        digest.update(value.to_string());
+    };
+    // Read alone or in a list, the same object has its version and kind in another order.
+    for (key, value) in members(Some(live), &["apiVersion", "kind", "metadata", "status"]) {
+        add(key, value);
     }
-    if let Some(metadata) = bare.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("resourceVersion");
-        if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
-            entries.retain(|entry| entry.get("subresource").is_none());
-        }
+    for (key, value) in members(live.get("metadata"), &["resourceVersion", "managedFields"]) {
+        add(key, value);
     }
-    format!("sha256:{}", hex::encode(Sha256::digest(bare.to_string())))
+    let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+    for entry in entries.filter(|entry| entry.get("subresource").is_none()) {
+        add("managedFields", entry);
+    }
+    format!("sha256:{}", hex::encode(digest.finalize()))
+}
+
+fn members<'a>(object: Option<&'a Value>, without: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let members = object.and_then(Value::as_object).into_iter().flatten();
+    members.filter(|(key, _)| !without.contains(&key.as_str()))
+}
+
+/// What is to happen to an object, before it is put beside its manifest.
+pub struct Decision {
+    pub step: Step,
+    changes: Vec<FieldChange>,
+    takes_over: bool,
+    deferred: bool,
+    seen: Option<String>,
+    /// Absent where the server was not asked: then the object stays as it is known.
+    pub live: Option<Value>,
+    result: Option<Value>,
+}
+
+impl Decision {
+    fn new(step: Step, live: Option<Value>) -> Self {
+        let seen = live.as_ref().map(fingerprint);
+        Decision { step, changes: vec![], takes_over: false, deferred: false, seen, live, result: None }
+    }
+
+    fn deferred(step: Step, live: Option<Value>) -> Self {
+        Decision { deferred: true, ..Self::new(step, live) }
+    }
+
+    fn about(self, object: ObjectId, desired: Value) -> PlannedObject {
+        let Decision { step, changes, takes_over, deferred, seen, live, result } = self;
+        PlannedObject { object, step, changes, takes_over, deferred, seen, desired, live, result }
+    }
 }
 
 /// Compares one manifest with the cluster.
@@ -227,41 +263,30 @@ pub async fn decide(
     desired: &Value,
     known: Option<&Value>,
     extra_managers: &[String],
-) -> Result<PlannedObject, ApplyError> {
-    let object = ObjectId::of(desired);
-    let planned = |step, live: Option<Value>| PlannedObject {
-        object: object.clone(),
-        step,
-        changes: vec![],
-        takes_over: false,
-        deferred: false,
-        seen: live.as_ref().map(fingerprint),
-        desired: desired.clone(),
-        live,
-        result: None,
-    };
+) -> Result<Decision, ApplyError> {
     if let Some(live) = known
         && no_change_proof::holds(desired, live, extra_managers)
     {
-        return Ok(planned(Step::Unchanged, known.cloned()));
+        return Ok(Decision { seen: Some(fingerprint(live)), ..Decision::new(Step::Unchanged, None) });
     }
+    let object = ObjectId::of(desired);
     let failed = |source| ApplyError { object: object.clone(), phase: "dry-run", source };
     let result =
         cluster.apply(desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER).dry_run()).await.map_err(failed)?;
     if result.pointer("/metadata/resourceVersion").is_none() {
-        return Ok(PlannedObject { result: Some(result), ..planned(Step::Create, None) });
+        return Ok(Decision { result: Some(result), ..Decision::new(Step::Create, None) });
     }
     let live = match known {
         Some(live) => Some(live.clone()),
         None => cluster.read(&object).await.map_err(failed)?,
     };
     // Deleted between the two calls.
-    let Some(live) = live else { return Ok(planned(Step::Create, None)) };
+    let Some(live) = live else { return Ok(Decision::new(Step::Create, None)) };
     let result = takeover::without_surplus(&live, desired, &result, extra_managers);
     let changes = changes(&live, &result);
     let takes_over = takeover::takeover_patch(&live, extra_managers).is_some();
     let step = if changes.is_empty() && !takes_over { Step::Unchanged } else { Step::Configure };
-    Ok(PlannedObject { changes, takes_over, result: Some(result), ..planned(step, Some(live)) })
+    Ok(Decision { changes, takes_over, result: Some(result), ..Decision::new(step, Some(live)) })
 }
 
 /// Compares all manifests with the cluster, `concurrency` at a time; the result is in the order of `desired`.
@@ -274,7 +299,7 @@ pub async fn decide(
 pub async fn objects(
     cluster: &Cluster,
     live_objects: &LiveObjects,
-    desired: &[Value],
+    desired: Vec<Value>,
     extra_managers: &[String],
     trusted: &BTreeSet<ObjectId>,
     concurrency: usize,
@@ -288,13 +313,13 @@ pub async fn objects(
     // Custom resources are compared last: what happens to their definition decides whether they can be.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
     let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
-    let mut planned: BTreeMap<usize, PlannedObject> = BTreeMap::new();
+    let mut decisions: BTreeMap<usize, Decision> = BTreeMap::new();
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     for customs in [false, true] {
-        let changing: BTreeMap<String, Step> = planned
-            .values()
-            .filter(|one| one.object.kind == "CustomResourceDefinition")
-            .map(|one| (one.object.name.clone(), one.step))
+        let decided = decisions.iter().filter_map(|(index, decision)| Some((ids.get(*index)?, decision.step)));
+        let changing: BTreeMap<&str, Step> = decided
+            .filter(|(id, _)| id.kind == "CustomResourceDefinition")
+            .map(|(id, step)| (id.name.as_str(), step))
             .collect();
         let mut jobs = vec![];
         for (index, (manifest, id)) in desired.iter().zip(&ids).enumerate() {
@@ -304,20 +329,20 @@ pub async fn objects(
             let known = live_objects.get(id);
             let definition = is_custom(id).and_then(|name| changing.get(name)).copied();
             if trusted.contains(id) && live_objects.is_absent(id) {
-                planned.insert(index, PlannedObject { deferred: false, ..deferred(id, manifest, None, Step::Create) });
+                decisions.insert(index, Decision::new(Step::Create, None));
                 continue;
             }
             let homeless = new_namespaces.contains(id.namespace.as_str());
             let job = async move {
                 if homeless || definition == Some(Step::Create) {
-                    return (index, Ok(deferred(id, manifest, None, Step::Create)));
+                    return (index, Ok(Decision::deferred(Step::Create, None)));
                 }
                 let decided = decide(cluster, manifest, known, extra_managers).await;
                 let decided = match decided {
                     // The old definition need not know what the new one allows.
                     Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
                         let step = if known.is_some() { Step::Configure } else { Step::Create };
-                        Ok(deferred(id, manifest, known, step))
+                        Ok(Decision::deferred(step, known.cloned()))
                     }
                     decided => decided,
                 };
@@ -325,30 +350,20 @@ pub async fn objects(
             };
             jobs.push(job.boxed());
         }
-        let results: Vec<(usize, Result<PlannedObject, ApplyError>)> =
+        let results: Vec<(usize, Result<Decision, ApplyError>)> =
             futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).collect().await;
         for (index, result) in results {
             match result {
-                Ok(object) => drop(planned.insert(index, object)),
+                Ok(decision) => drop(decisions.insert(index, decision)),
                 Err(error) => drop(errors.insert(index, error)),
             }
         }
     }
-    if errors.is_empty() { Ok(planned.into_values().collect()) } else { Err(errors.into_values().collect()) }
-}
-
-fn deferred(object: &ObjectId, desired: &Value, live: Option<&Value>, step: Step) -> PlannedObject {
-    PlannedObject {
-        object: object.clone(),
-        step,
-        changes: vec![],
-        takes_over: false,
-        deferred: true,
-        seen: live.map(fingerprint),
-        desired: desired.clone(),
-        live: live.cloned(),
-        result: None,
+    if !errors.is_empty() {
+        return Err(errors.into_values().collect());
     }
+    let about = |((id, manifest), decision): ((ObjectId, Value), Decision)| decision.about(id, manifest);
+    Ok(ids.into_iter().zip(desired).zip(decisions.into_values()).map(about).collect())
 }
 
 /// Returns group and kind of what a custom resource definition defines, with its name.

@@ -12,9 +12,7 @@ use tokio::time::Instant;
 
 use super::announce::Announcer;
 use super::apply::{Change, RunContext};
-use super::draft::{
-    self, SavedPlan, fetch_and_build, live_objects, make_plan, objects_of_distribution, objects_to_read,
-};
+use super::draft::{self, SavedPlan, fetch_and_build, make_plan, objects_of_distribution, objects_to_read, read_more};
 use super::fetch::Distributions;
 use super::live_objects::LiveObjects;
 use super::options::RunOptions;
@@ -348,27 +346,27 @@ impl<'a> Run<'a> {
     }
 
     async fn build_and_carry_out(&mut self, distributions: &dyn Distributions) -> Result<(), Stop> {
-        let built =
+        let (built, live) =
             fetch_and_build(self.cluster, &self.instance, distributions, &self.options.plan, self.progress).await?;
         self.artifact_warning =
             built.warnings.iter().find(|w| w.reason == WarningReason::LastGoodArtifact).map(|w| w.message.clone());
         if let Some(detail) = self.rejection_of(&built.revision.to_string()) {
             return Box::pin(self.restore(distributions, built.revision.to_string(), detail)).await;
         }
-        Box::pin(self.carry_out_build(built)).await
+        Box::pin(self.carry_out_build(built, live)).await
     }
 
     /// Compares a build with what lives, and carries the difference out.
-    async fn carry_out_build(&mut self, built: Build) -> Result<(), Stop> {
+    async fn carry_out_build(&mut self, built: Build, mut live: LiveObjects) -> Result<(), Stop> {
         self.version = Some(built.version.name.clone());
         self.revision = Some(built.revision.to_string());
         self.begin(Stage::Plan, built.objects.len());
         ownership::refuse_second_instance(self.cluster, &self.instance).await?;
         let (cluster, options) = (self.cluster, &self.options.plan);
-        let mut live = live_objects(cluster, &self.instance, &built, options).await?;
+        read_more(cluster, &self.instance, &built, &mut live, options).await?;
         let operator = check_operator(&self.instance, &live, self.options)?;
         let trusted = objects_of_distribution(&self.instance, &built);
-        let planned = make_plan(cluster, &self.instance, &built, &mut live, &trusted, options).await;
+        let planned = make_plan(cluster, &self.instance, built, &mut live, &trusted, options).await;
         if let Err(Stop::Failed(_)) = &planned {
             self.writer.status.last_attempted_revision = self.revision.clone();
         }

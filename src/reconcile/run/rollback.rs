@@ -54,7 +54,7 @@ impl Run<'_> {
         let mut instance = self.instance.clone();
         instance.spec = kept_builds::find(self.cluster, &instance, &restored).await?;
         let built = fetch_and_build(self.cluster, &instance, distributions, &self.options.plan, self.progress);
-        let built = Box::pin(built).await?;
+        let (built, live) = Box::pin(built).await?;
         if built.revision.to_string() != restored {
             let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
             let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
@@ -66,7 +66,7 @@ impl Run<'_> {
             self.event(true, reason::ROLLED_BACK, format!("Rolling back to revision {restored}: {detail}"), false);
         }
         self.rejected = Some(failed.clone());
-        Box::pin(self.carry_out_build(built)).await?;
+        Box::pin(self.carry_out_build(built, live)).await?;
         self.writer.status.last_attempted_revision = Some(failed.clone());
         Err(Failure::RolledBack { failed, restored, detail }.into())
     }
