@@ -256,10 +256,9 @@ impl Shell {
         self.block_on(self.interruptible(future))?
     }
 
-    /// Like [`Shell::run`], for commands that ask a few things once: handing every answer from one thread to another costs
-    /// them more than a second thread can do for them.
+    /// Like [`Shell::run`], on one thread.
     pub fn run_on_one_thread<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        drive(&mut tokio::runtime::Builder::new_current_thread(), self.interruptible(future))?
+        self.block_on_one_thread(self.interruptible(future))?
     }
 
     /// The part of a command that an interrupt ends at once.
@@ -277,6 +276,12 @@ impl Shell {
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
         drive(tokio::runtime::Builder::new_multi_thread().worker_threads(2), future)
+    }
+
+    /// Like [`Shell::block_on`], for commands that ask a few things once: handing every answer from one thread to another
+    /// costs them more than a second thread can do for them.
+    pub fn block_on_one_thread<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
+        drive(&mut tokio::runtime::Builder::new_current_thread(), future)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::components;
 use super::inventory;
 use super::read::snapshot::Snapshot;
-use crate::api::kinds;
+use crate::api::kinds::{self, POD};
 use crate::api::well_known;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
@@ -122,6 +122,10 @@ pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> T
 /// Kustomizations of Kustomizations of … end somewhere; a cycle is cut by `seen`, an endless chain by this.
 const MAX_DEPTH: usize = 16;
 
+fn is_with_pods(group: &str, kind: &str, options: TreeOptions) -> bool {
+    (group, kind) == ("apps", "Deployment") && !options.compact
+}
+
 fn node(
     snapshot: &Snapshot,
     reference: ObjectId,
@@ -130,6 +134,10 @@ fn node(
     options: TreeOptions,
     depth: usize,
 ) -> TreeNode {
+    if is_with_pods(&reference.group, &reference.kind, options) {
+        // Read beside the Deployment itself, not after it.
+        snapshot.list(&POD, Some(&reference.namespace));
+    }
     let mut node = TreeNode::of(snapshot, reference.clone(), live);
     if seen.insert(reference)
         && depth > 0
@@ -148,7 +156,7 @@ fn children(
     depth: usize,
 ) -> Vec<TreeNode> {
     match (fields::group(owner), fields::kind(owner)) {
-        ("apps", "Deployment") if !options.compact => {
+        (group, kind) if is_with_pods(group, kind, options) => {
             let pods = components::pods(snapshot, owner).into_iter();
             pods.map(|pod| TreeNode::of(snapshot, ObjectId::of(pod), Some(pod))).collect()
         }

@@ -99,7 +99,12 @@ async fn plan_of(
     read_more(cluster, instance, &built, &mut live, options).await?;
     // A plan is looked at before it is carried out: it has asked the server about everything.
     match make_plan(cluster, instance, built, &mut live, &BTreeSet::new(), options).await {
-        Ok(plan) => Ok(plan),
+        Ok(mut plan) => {
+            for one in &mut plan.objects {
+                one.seen = live.get(&one.object).map(plan::fingerprint);
+            }
+            Ok(plan)
+        }
         Err(Stop::Abort(error)) => Err(error),
         Err(Stop::Failed(failure)) => Err(match failure {
             Failure::Apply(errors) => ReconcileError::Refused(errors),
@@ -182,12 +187,12 @@ pub(super) async fn fetch_and_build(
             false => Ok(LiveObjects::default()),
         }
     };
-    // The requests are sent before the build takes the processor.
-    let (live, built) = tokio::join!(
-        biased;
-        read,
-        build_or_keep_last_good(cluster, instance, distributions, &distribution, options)
-    );
+    let build = async {
+        // The build leaves nobody else the thread: first the requests go out.
+        tokio::task::yield_now().await;
+        build_or_keep_last_good(cluster, instance, distributions, &distribution, options).await
+    };
+    let (live, built) = tokio::join!(biased; read, build);
     Ok((built?, live?))
 }
 

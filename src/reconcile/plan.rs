@@ -47,7 +47,7 @@ pub struct PlannedObject {
     /// It cannot be compared before an earlier stage is done: its namespace or its kind is created or changed by this plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
-    /// Digest of the live object the plan was made from; absent when there was none.
+    /// Digest of the live object that a plan to look at was made from; absent when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
     /// The manifest that is applied.
@@ -232,7 +232,6 @@ pub struct Decision {
     changes: Vec<FieldChange>,
     takes_over: bool,
     deferred: bool,
-    seen: Option<String>,
     /// Absent where the server was not asked: then the object stays as it is known.
     pub live: Option<Value>,
     result: Option<Value>,
@@ -240,8 +239,7 @@ pub struct Decision {
 
 impl Decision {
     fn new(step: Step, live: Option<Value>) -> Self {
-        let seen = live.as_ref().map(fingerprint);
-        Decision { step, changes: vec![], takes_over: false, deferred: false, seen, live, result: None }
+        Decision { step, changes: vec![], takes_over: false, deferred: false, live, result: None }
     }
 
     fn deferred(step: Step, live: Option<Value>) -> Self {
@@ -249,8 +247,8 @@ impl Decision {
     }
 
     fn about(self, object: ObjectId, desired: Value) -> PlannedObject {
-        let Decision { step, changes, takes_over, deferred, seen, live, result } = self;
-        PlannedObject { object, step, changes, takes_over, deferred, seen, desired, live, result }
+        let Decision { step, changes, takes_over, deferred, live, result } = self;
+        PlannedObject { object, step, changes, takes_over, deferred, seen: None, desired, live, result }
     }
 }
 
@@ -267,7 +265,7 @@ pub async fn decide(
     if let Some(live) = known
         && no_change_proof::holds(desired, live, extra_managers)
     {
-        return Ok(Decision { seen: Some(fingerprint(live)), ..Decision::new(Step::Unchanged, None) });
+        return Ok(Decision::new(Step::Unchanged, None));
     }
     let object = ObjectId::of(desired);
     let failed = |source| ApplyError { object: object.clone(), phase: "dry-run", source };
