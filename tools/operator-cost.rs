@@ -74,6 +74,8 @@ async fn main() -> Fallible<()> {
     println!("| applied instance to Ready, default components | {} |", text(&mut times));
     let mut times = Vec::new();
     for number in 0..REQUESTS {
+        // As in `answer-speed`: requests that follow each other at once keep the pace of a clock of the API server.
+        tokio::time::sleep(Duration::from_millis(200 + 37 * number as u64 % 100)).await;
         times.push(bench.answered(&format!("request {number}")).await?);
     }
     println!("| annotation to answer | {} |", text(&mut times));

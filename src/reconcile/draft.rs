@@ -1,7 +1,7 @@
 //! From an instance to the plan of its next run; nothing is written.
 //!
 //! ```text
-//! instance -> distribution -> build -> live objects -> comparison -> plan
+//! instance -> distribution -> build, and what was installed -> the other live objects -> comparison -> plan
 //! ```
 
 use std::collections::BTreeSet;
