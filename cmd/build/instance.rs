@@ -69,7 +69,7 @@ pub enum Output {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let manifest = read_instance(&args.filename, shell)?;
     let artifact = manifest.instance.spec.distribution.artifact.as_deref();
-    let distribution = match (shell.run(args.source.open(shell, artifact)), artifact) {
+    let distribution = match (shell.run_on_one_thread(args.source.open(shell, artifact)), artifact) {
         // Nothing is written: what the program knows by itself is worth more than no answer.
         (Err(error), Some(artifact))
             if error.exit() == Exit::Unreachable && args.source.distribution.is_none() && !args.strict =>

@@ -1,10 +1,16 @@
-//! What is read can be written, and reading that gives the same value.
+//! What is read can be written, and reading that gives the same value; what is read without the library is what it reads.
 #![no_main]
 
 use flux_operator::format::yaml;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
+    for strict_booleans in [false, true] {
+        if let Some(both) = yaml::parse_both(text, strict_booleans) {
+            let [simple, library] = both.expect("the library reads it, too");
+            assert_eq!(simple, library);
+        }
+    }
     let positions = yaml::parse_positions(text);
     let Ok(documents) = yaml::parse_documents(text) else { return };
     assert_eq!(documents.len(), positions.len());

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 
 mod positions;
+mod simple;
 
 pub use positions::{Positions, parse_positions};
 
@@ -24,6 +25,13 @@ pub const MAX_INPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Deepest nesting of mappings and sequences that is parsed.
 pub const MAX_DEPTH: usize = 128;
+
+/// Most mappings, lists and scalars, and most documents, of a text that is parsed.
+///
+/// The library's own limits refuse lists of some 40,000 small mappings, which `kubectl get -o yaml` of a large cluster easily
+/// prints; [`MAX_INPUT_BYTES`] keeps the larger ones harmless.
+const MAX_NODES: usize = 2_000_000;
+const MAX_DOCUMENTS: usize = 100_000;
 
 /// Position of a node in a text; both numbers count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,10 +142,24 @@ pub fn parse_one(text: &str) -> Result<Value, YamlError> {
 
 fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
     let text = checked(text)?;
-    let mut documents: Vec<Value> =
-        serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)?;
+    let mut documents = match simple::parse(text, strict_booleans) {
+        Some(documents) => documents,
+        None => parse_with_library(text, strict_booleans)?,
+    };
     documents.iter_mut().for_each(whole_floats_to_integers);
     Ok(documents)
+}
+
+/// Both readings of a text, where there are two; for fuzzing, which holds them to the same answer.
+#[doc(hidden)]
+pub fn parse_both(text: &str, strict_booleans: bool) -> Option<Result<[Vec<Value>; 2], YamlError>> {
+    let text = checked(text).ok()?;
+    let simple = simple::parse(text, strict_booleans)?;
+    Some(parse_with_library(text, strict_booleans).map(|library| [simple, library]))
+}
+
+fn parse_with_library(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
+    serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)
 }
 
 /// Applies the limits that come before parsing, and drops a byte order mark.
@@ -161,14 +183,12 @@ fn options(strict_booleans: bool) -> serde_saphyr::Options {
         with_snippet: false,
         // Comments would count against a limit of 96 in a row; a licence header may be longer.
         emit_comments: false,
-        // The defaults refuse lists of some 40,000 small mappings, which `kubectl get -o yaml` of a large cluster
-        // easily prints; the size limit above keeps the larger budget harmless.
         budget: serde_saphyr::budget! {
-            max_nodes: 2_000_000,
+            max_nodes: MAX_NODES,
             max_events: 8_000_000,
             max_depth: MAX_DEPTH,
             max_total_scalar_bytes: MAX_INPUT_BYTES,
-            max_documents: 100_000,
+            max_documents: MAX_DOCUMENTS,
             // What aliases may copy; hand-written manifests copy a few dozen nodes.
             max_recorded_anchor_events: 200_000,
             max_recorded_anchor_bytes: MAX_INPUT_BYTES,

@@ -119,7 +119,7 @@ impl Positions {
 ///
 /// It takes `!null` and `!<tag:yaml.org,2002:!null>` for `!!null`, and so with the other types it knows: only a tag of the
 /// application leaves an empty text empty.
-fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
+pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
     const TYPES: &[&str] = &["bool", "int", "float", "str", "seq", "map", "binary"];
     let is_nullish =
         style == ScalarStyle::Plain && (text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null"));

@@ -357,6 +357,200 @@ fn positions_leave_out_the_same_empty_documents() {
     }
 }
 
+/// What is read without the library is what the library reads; returns whether it was read without it.
+fn is_simple(text: &str) -> bool {
+    let both = [false, true].map(|strict_booleans| parse_both(text, strict_booleans));
+    for read in both.iter().flatten() {
+        let [simple, library] = read.as_ref().unwrap_or_else(|error| panic!("{text:?}: the library says {error}"));
+        assert_eq!(simple, library, "{text:?}");
+    }
+    both.iter().all(Option::is_some)
+}
+
+#[test]
+fn scalars_have_the_same_type_without_the_library() {
+    const WORDS: &[&str] = &[
+        "y",
+        "N",
+        "yes",
+        "No",
+        "on",
+        "OFF",
+        "true",
+        "True",
+        "FALSE",
+        "null",
+        "Null",
+        "NULL",
+        "none",
+        "nan",
+        "NaN",
+        "inf",
+        "Infinity",
+        ".inf",
+        "-.INF",
+        "+.inf",
+        "-inf",
+        ".nan",
+        "~",
+        "=",
+        "<<",
+        "<none>",
+        "<<x",
+        "0",
+        "00",
+        "007",
+        "0644",
+        "08",
+        "-0",
+        "+1",
+        "-1",
+        "1_000",
+        "_1",
+        "1__0",
+        "0x1F",
+        "-0x1f",
+        "0o17",
+        "0b101",
+        "1:30",
+        "12:30:45",
+        "1.0",
+        "1.",
+        ".5",
+        "-.5",
+        "1e3",
+        "1E+3",
+        "1e",
+        "e5",
+        "0.1.2",
+        "1.2.3",
+        "v1",
+        "10m",
+        "100Mi",
+        "1Gi",
+        "5 m",
+        "1 000",
+        "2001-12-14",
+        "2001-12-14 21:59:43",
+        "2026-11-24T00:00:00Z",
+        "123456789012345678",
+        "1234567890123456789",
+        "12345678901234567890",
+        "123456789012345678901234567890",
+        "0.1234567890123456789",
+        "9007199254740993",
+        "1e400",
+        "-",
+        "--",
+        "---",
+        "...",
+        "....",
+        "-c",
+        "--flag",
+        "--flag=5s",
+        "-5s",
+        "--5",
+        "---5",
+        "--- 5",
+        "- 5",
+        "? 5",
+        "?5",
+        ":5",
+        ":8080",
+        "::",
+        "a:b",
+        "/path",
+        "^a+$",
+        "(x)",
+        "$(y)",
+        ".spec.url",
+        ".5x",
+        "._",
+        "é",
+        "é1",
+        "٣",
+        "5\u{a0}",
+        "true\u{a0}",
+        "\u{a0}true",
+        "\u{2003}1",
+        "5\u{85}",
+        "a#b",
+        "5#",
+        "%5",
+        "@5",
+        "`5",
+        "!5",
+        "&5",
+        "*5",
+        ">5",
+        "|5",
+        "'5",
+        "\"5",
+        "[5",
+        "{5",
+        "]5",
+        "}5",
+        ",5",
+        "5,",
+        "5]",
+        "5:",
+        "a,",
+        "60-5",
+        "+",
+        "+.",
+        "++5",
+        "190:20:30",
+        "0x",
+        "0xg",
+        "1e-7",
+    ];
+    for word in WORDS {
+        for text in [
+            format!("{word}\n"),
+            format!("a: {word}\n"),
+            format!("a:\n  b:\n  - {word}\n  - c\n"),
+            format!("- {word}\n"),
+            format!("{word}: 1\n"),
+            format!("a: [{word}, b]\n"),
+            format!("a: {{b: {word}}}\n"),
+            format!("a: {{{word}: b}}\n"),
+            format!("a: {word} # why\n"),
+            format!("a: {word}\n  {word}\n\n  {word}\n"),
+            format!("a: '{word}'\nb: |\n  {word}\nc: >-\n  {word}\n"),
+            format!("--- {word}\n--- {word}\n"),
+        ] {
+            is_simple(&text);
+        }
+    }
+}
+
+#[test]
+fn manifests_need_no_library_and_anything_unusual_does() {
+    let text = "# a comment\n---\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {}}\ndata:\n  a: |\n    x: 1\n  \
+        b: \"\\u0041\"\n  c: it's\n  empty:\nargs: [--a=1, -b, :8080, /x, 10m, 0644, yes, 1.0, -1]\n...\n---\n- 1\n- - true\n---\n~\n";
+    assert!(is_simple(text));
+    let unusual = [
+        "a: &x 1\nb: *x\n",
+        "a: !!str 1\n",
+        "a: {b: 1}\n<<: {c: 2}\n",
+        "%YAML 1.2\n---\na: 1\n",
+        "a: 1\na: 2\n",
+        "? [a]\n: 1\n",
+        "1: a\n",
+        "yes: a\n",
+        "text\n",
+        "a: .inf\n",
+        "a: 'open\n",
+        "a: b: c\n",
+    ];
+    for text in unusual {
+        assert!(!is_simple(text), "{text}");
+    }
+    let deep = |depth: usize| format!("{}1{}\n", "[".repeat(depth), "]".repeat(depth));
+    assert!(is_simple(&deep(MAX_DEPTH)));
+    assert!(!is_simple(&deep(MAX_DEPTH + 1)) && parse_documents(&deep(MAX_DEPTH + 1)).is_err());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -372,10 +566,12 @@ proptest! {
             Err(error) => return Err(TestCaseError::fail(format!("{error}: {text:?}"))),
         };
         prop_assert_eq!(&serde_json::to_value(other).unwrap(), &value, "{}", text);
+        is_simple(&text);
     }
 
     #[test]
     fn any_text_is_read_or_refused_without_panic(text in "\\PC{0,60}|[ -~\n\t]{0,120}|[!:a0~' -]{0,12}") {
+        is_simple(&text);
         let positions = parse_positions(&text);
         if let Ok(values) = parse_documents(&text) {
             prop_assert_eq!(values.len(), positions.len());

@@ -1,0 +1,131 @@
+//! Reads the YAML that programs write, with a quarter of the library's work: mappings, lists and scalars, straight from the
+//! parser's events.
+//!
+//! Manifests, dumps and patches rarely have more. Whatever else a text has (anchors, tags, merge keys, directives), whatever is
+//! wrong with it or beyond a limit is left to the library, which has the rules and the words for it; a scalar that is
+//! not plainly text or a number is asked of it by itself. The fuzz target `yaml` holds both to the same answer.
+
+use serde_json::{Map, Number, Value};
+use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle};
+
+use super::positions::is_null;
+use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, options};
+
+/// Longest scalar that is asked of the library by itself, in bytes; a number is shorter.
+const MAX_ASKED: usize = 64;
+
+/// A container whose end has not been read yet.
+enum Open {
+    Items(Vec<Value>),
+    /// And the key that waits for its value.
+    Fields(Map<String, Value>, Option<String>),
+}
+
+/// Parses every document of a text as the library does; `None` where that is up to the library.
+pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
+    let mut parser_options = Options::default();
+    parser_options.emit_comments = false;
+    parser_options.disallow_directives = true;
+    let (mut documents, mut open, mut nodes) = (Vec::new(), Vec::new(), 0_usize);
+    for item in Parser::new_from_str_with_options(text, parser_options) {
+        let (event, _) = item.ok()?;
+        let value = match event {
+            Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_, None) | Event::DocumentEnd => continue,
+            Event::Scalar(text, style, 0, None) => {
+                nodes += 1;
+                match open.last_mut() {
+                    None if is_null(&text, style, None) => continue,
+                    // Whether a lone scalar is a document at all has rules of its own.
+                    None => return None,
+                    Some(Open::Fields(_, key @ None)) => {
+                        let is_text = style != ScalarStyle::Plain || is_plainly_text(&text);
+                        *key = is_text.then(|| text.into_owned());
+                        key.as_ref()?;
+                        continue;
+                    }
+                    Some(_) if style == ScalarStyle::Plain => plain(&text, strict_booleans)?,
+                    Some(_) => Value::String(text.into_owned()),
+                }
+            }
+            Event::SequenceStart(_, 0, None) | Event::MappingStart(_, 0, None) => {
+                nodes += 1;
+                let is_key = matches!(open.last(), Some(Open::Fields(_, None)));
+                if is_key || open.len() >= MAX_DEPTH || nodes > MAX_NODES {
+                    return None;
+                }
+                open.push(match event {
+                    Event::SequenceStart(..) => Open::Items(Vec::new()),
+                    _ => Open::Fields(Map::new(), None),
+                });
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
+                Open::Items(items) => Value::Array(items),
+                Open::Fields(fields, _) => Value::Object(fields),
+            },
+            _ => return None,
+        };
+        match open.last_mut() {
+            Some(Open::Items(items)) => items.push(value),
+            Some(Open::Fields(fields, key)) => {
+                if fields.insert(key.take()?, value).is_some() {
+                    return None;
+                }
+            }
+            None => documents.push(value),
+        }
+        if nodes > MAX_NODES || documents.len() > MAX_DOCUMENTS {
+            return None;
+        }
+    }
+    Some(documents)
+}
+
+/// The value of a scalar without quotes.
+fn plain(text: &str, strict_booleans: bool) -> Option<Value> {
+    match text {
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        "" | "~" => return Some(Value::Null),
+        _ if is_plainly_text(text) => return Some(Value::String(text.to_owned())),
+        _ => {}
+    }
+    // A leading zero may make it octal, and more digits than these a float.
+    let is_decimal = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_decimal && (text == "0" || !text.starts_with('0')) {
+        return text.parse::<u64>().ok().map(|number| Value::Number(Number::from(number)));
+    }
+    if text.len() > MAX_ASKED
+        || text.trim().len() < text.len()
+        || !(is_word_of_a_type(text) || text.bytes().any(|byte| byte.is_ascii_digit()))
+    {
+        return None;
+    }
+    let asked: Value = serde_saphyr::from_str_with_options(text, options(strict_booleans)).ok()?;
+    (!asked.is_object() && !asked.is_array()).then_some(asked)
+}
+
+/// Whether no rule of YAML 1.1 or 1.2 takes a scalar without quotes for anything but text.
+fn is_plainly_text(text: &str) -> bool {
+    // The library trims blanks that YAML has as characters; a blank in the middle is in no number.
+    if text.trim().len() < text.len() {
+        return false;
+    }
+    match *text.as_bytes() {
+        _ if text.contains([' ', '\n']) => true,
+        [first, ..] if first.is_ascii_alphabetic() => !is_word_of_a_type(text),
+        [b'/' | b'^' | b'(' | b'$', ..] | [b'-', b'-', ..] => true,
+        [b'.' | b'-', second, ..] if second.is_ascii_alphabetic() => !text.get(1..).is_some_and(is_word_of_a_type),
+        // Not the merge key.
+        [b'<', second, ..] => second != b'<',
+        [first, ..] if !first.is_ascii() => true,
+        _ => false,
+    }
+}
+
+/// Whether a word stands for a boolean, a null or a number in some version of YAML, in any case.
+fn is_word_of_a_type(text: &str) -> bool {
+    const WORDS: &[&str] =
+        &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"];
+    text.len() <= 8 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
