@@ -29,5 +29,5 @@ pub use follow::{
 };
 pub use impact::impact_text;
 pub use inventory::inventory_counts;
-pub use request::{CONCURRENT, RequestKind, Target, send};
+pub use request::{CONCURRENT, RequestKind, Target, request_deletion, send};
 pub use session::{HINT_LIMIT, Session, instance_kind};

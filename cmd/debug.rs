@@ -1,11 +1,11 @@
 //! `debug`: what Helm and substitution really get, and what the controllers wrote down.
 
 use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
+use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
     Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
-use flux_operator::inspect::listing::short_age;
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::{Value, json};

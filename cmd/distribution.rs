@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::render::listing::{Row, listing};
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use flux_operator::api::well_known::OPERATOR_NAME;
 use flux_operator::api::{Component, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
-use flux_operator::inspect::listing::{Row, listing};
 use flux_operator::oci::{
     ByteCounter, Copied, Copier, Layout, Place, Reference, ReferenceError, Registries, Repository,
 };

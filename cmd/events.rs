@@ -1,8 +1,8 @@
 //! `events [KIND[/NAME]]`: what happened to Flux objects.
 
+use crate::render::listing::{Listing, Row, item};
 use flux_operator::api::kinds::{self, EVENT};
 use flux_operator::inspect::events::{self, EventRow, Filter};
-use flux_operator::inspect::listing::{Listing, Row, item};
 use flux_operator::k8s::ObjectId;
 
 use crate::common::args::{When, unknown_kind};

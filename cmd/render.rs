@@ -1,9 +1,12 @@
 //! How values become text: tables, trees, explanations, and the command lines that next steps stand for.
 
+pub mod columns_of_kind;
 pub mod field_text;
 pub mod hints;
+pub mod listing;
 pub mod next_step;
 pub mod page;
+mod rows;
 pub mod screen;
 pub mod table;
 pub mod tree;

@@ -1,6 +1,6 @@
 //! What every command shares at the terminal: flags, output, errors, logging.
 //!
-//! stdout carries data, stderr carries talk. Nothing here knows Kubernetes.
+//! stdout carries data, stderr carries talk. Nothing here knows a cluster.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

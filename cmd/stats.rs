@@ -1,6 +1,6 @@
 //! `stats`: how many Flux objects there are, by kind and state.
 
-use flux_operator::inspect::listing::{Listing, listing};
+use crate::render::listing::{Listing, listing};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};

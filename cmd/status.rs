@@ -2,7 +2,7 @@
 
 use flux_operator::api::kinds::{DEPLOYMENT, FLUX_KINDS, POD};
 use flux_operator::distribution::Distribution;
-use flux_operator::inspect::listing::short_age;
+use flux_operator::format::age::short_age;
 use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::status::{KindCounts, StatusView, status};
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! `trace KIND/NAME`: what manages an object, and where its content comes from.
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::listing::short_age;
+use flux_operator::format::age::short_age;
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::trace::{self, Trace};
 use jiff::Timestamp;

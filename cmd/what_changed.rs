@@ -1,8 +1,8 @@
 //! `what-changed`: who changed what lately.
 
+use crate::render::listing::listing;
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
 use flux_operator::inspect::changes;
-use flux_operator::inspect::listing::listing;
 
 use crate::common::args::When;
 use crate::common::list::{ListRequest, place, show_list};

@@ -1,5 +1,6 @@
-//! Texts and their values: YAML, JSON, version ranges, Go durations, image references, proxy rules, archives, ignore patterns. No network.
+//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, image references, proxy rules, archives, ignore patterns. No network.
 
+pub mod age;
 pub(crate) mod error;
 pub mod go_duration;
 pub mod ignore;

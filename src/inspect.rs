@@ -4,7 +4,7 @@
 //! Nothing here knows tables, colours or commands.
 //!
 //! ```text
-//! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows ──► Listing (typed cells + JSON)
+//! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows
 //! ```
 
 pub mod bundle;
@@ -16,7 +16,6 @@ pub mod events;
 pub mod impact;
 pub mod instance;
 pub mod inventory;
-pub mod listing;
 pub mod logs;
 mod managed;
 pub mod next_step;

@@ -1,6 +1,6 @@
 //! `artifact list`: the tags of a repository and what they mean.
 
-use flux_operator::inspect::listing::{Cell, Column, Row, listing};
+use crate::render::listing::{Cell, Column, Row, listing};
 use flux_operator::oci::{Reference, annotation};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;

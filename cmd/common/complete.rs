@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
+use crate::render::columns_of_kind::of_kind;
+use crate::render::listing::{Column, Row};
 use clap::builder::Resettable;
 use clap::{Arg, Command, Parser, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
@@ -13,9 +15,8 @@ use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
 use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
 use flux_operator::inspect::inventory::InventoryRow;
-use flux_operator::inspect::listing::{Column, Row};
 use flux_operator::inspect::report::StatsRow;
-use flux_operator::inspect::resources::{ResourceRow, of_kind};
+use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 

@@ -1,7 +1,7 @@
 //! Lines of a screen that is read once: nothing wider than the terminal, colour where it is wanted.
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::listing::short_age;
+use flux_operator::format::age::short_age;
 use flux_operator::inspect::why::Cause;
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;

@@ -1,9 +1,9 @@
 //! A list as every verb that has one shows it: once, or again with `--watch`.
 
+use crate::render::listing::Listing;
 use flux_operator::api::kinds::NAMESPACE;
 use flux_operator::cluster::ListOptions;
 use flux_operator::format::nearest::nearest;
-use flux_operator::inspect::listing::Listing;
 use flux_operator::k8s::ResourceType;
 use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;

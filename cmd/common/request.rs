@@ -3,6 +3,7 @@
 use flux_operator::api::FluxInstance;
 use flux_operator::api::kinds::{FluxKind, Suspension};
 use flux_operator::api::well_known;
+use flux_operator::cluster::DeleteOptions;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
@@ -187,6 +188,27 @@ fn preview(target: &Target, patch: Value) -> Value {
         to.insert("spec".into(), spec.clone());
     }
     document
+}
+
+/// Deletes exactly the object with the UID: not one of the same name that came meanwhile.
+pub async fn request_deletion(
+    session: &Session<'_>,
+    target: &Target,
+    uid: Option<String>,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let id = target.id().at(&session.served(target.kind).await?.version);
+    let options = DeleteOptions { uid, dry_run, ..DeleteOptions::default() };
+    let place = session.place(&target.reference());
+    if !session.bounded(&format!("delete {place}"), session.cluster.delete(&id, &options)).await? {
+        return Err(session.missing(target).await);
+    }
+    if !dry_run {
+        session.shell.status(&format!("► deletion requested for {place}"));
+        let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
+        session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

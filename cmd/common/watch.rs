@@ -5,9 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::render::listing::{Cell, Item, Listing};
 use flux_operator::cluster::watch::Follower;
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
-use flux_operator::inspect::listing::{Cell, Item, Listing};
 use flux_operator::k8s::ResourceType;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};

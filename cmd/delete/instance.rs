@@ -10,11 +10,12 @@ use flux_operator::request::SuspendNote;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::manifest_file::read_instance_for;
 use crate::common::run_in_process::instance_of;
-use crate::common::{Followed, HINT_LIMIT, RequestKind, Session, Target, inventory_counts, send, uid_of, until_gone};
+use crate::common::{
+    Followed, HINT_LIMIT, RequestKind, Session, Target, inventory_counts, request_deletion, send, uid_of, until_gone,
+};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};

@@ -4,9 +4,8 @@ use flux_operator::inspect::impact::impact;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::request::Absent;
 
-use super::request_deletion;
 use crate::common::args::{DryRun, DryRunArgs, ResourceArgs, WaitArgs};
-use crate::common::{Followed, Session, impact_text, uid_of, until_gone};
+use crate::common::{Followed, Session, impact_text, request_deletion, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};

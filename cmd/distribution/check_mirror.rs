@@ -1,6 +1,6 @@
 //! `distribution check-mirror`: what a registry lacks of a version.
 
-use flux_operator::inspect::listing::{Cell, Column, Row};
+use crate::render::listing::{Cell, Column, Row};
 use flux_operator::oci::{OciError, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! `distribution images`: what a cluster pulls for a version of Flux.
 
+use crate::render::listing::{Cell, Column, Row};
 use flux_operator::api::Variant;
 use flux_operator::distribution::{FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
-use flux_operator::inspect::listing::{Cell, Column, Row};
 use serde::Serialize;
 
 use super::{ListArgs, newest, unusable, variants};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::render::listing::{Cell, Column, Row};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::fetch::{self, FetchReason, PACKED_NAME};
-use flux_operator::inspect::listing::{Cell, Column, Row};
 use flux_operator::oci::{self, Copier, Layout, OciError, Place, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;

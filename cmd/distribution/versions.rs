@@ -1,8 +1,8 @@
 //! `distribution versions`: the versions that can be installed.
 
+use crate::render::listing::{Cell, Column, Row};
 use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
 use flux_operator::format::version_range::VersionRange;
-use flux_operator::inspect::listing::{Cell, Column, Row};
 use serde::Serialize;
 
 use super::{ListArgs, unusable, what_there_is};

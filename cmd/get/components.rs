@@ -4,13 +4,13 @@ use flux_operator::format::nearest::nearest;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::render::listing::listing;
 use flux_operator::api::kinds::{DEPLOYMENT, POD};
 use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
 use flux_operator::api::{CheckedInstance, Component, FluxInstance, FluxInstanceSpec, Variant};
 use flux_operator::build::{BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::components;
-use flux_operator::inspect::listing::listing;
 use flux_operator::k8s::fields;
 use flux_operator::k8s::kstatus::Status;
 use serde_json::Value;

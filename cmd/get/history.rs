@@ -1,7 +1,7 @@
 //! `get history`: the configurations an instance went through.
 
+use crate::render::listing::listing;
 use flux_operator::inspect::instance::history;
-use flux_operator::inspect::listing::listing;
 
 use crate::common::list::{ListRequest, show_list};
 use crate::common::read_source::{FromArgs, Source, instance_type};

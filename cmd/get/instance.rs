@@ -2,9 +2,9 @@
 
 use std::cell::Cell as Flag;
 
+use crate::render::listing::{Item, Listing, Row, item};
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
-use flux_operator::inspect::listing::{Item, Listing, Row, item};
 use flux_operator::k8s::fields;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `get inventory`: what an instance applied, and how it fares.
 
+use crate::render::listing::listing;
 use flux_operator::inspect::inventory;
-use flux_operator::inspect::listing::listing;
 
 use crate::common::desired::desired_objects;
 use crate::common::list::{ListRequest, show_list};

@@ -5,11 +5,10 @@ use std::cell::RefCell;
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
-use flux_operator::inspect::listing::{Cell, Column, Item, Listing, Row, item};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::resources::{FluxObject, ResourceRow, of_kind};
+use flux_operator::inspect::resources::{FluxObject, ResourceRow};
 use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
@@ -19,6 +18,8 @@ use crate::common::args::kind as parse_kind;
 use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, hint_at_namespace, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, install_hint, within};
+use crate::render::columns_of_kind::{of_kind, row_of_kind};
+use crate::render::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -187,15 +188,20 @@ impl View {
         self.0.map_or_else(|| ResourceRow::COLUMNS.to_vec(), of_kind)
     }
 
-    fn cells(self, row: &ResourceRow) -> Vec<Cell> {
-        self.0.map_or_else(|| row.cells(), |kind| row.cells_of_kind(kind))
+    fn row(self, kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+        if self.0.is_some() {
+            return row_of_kind(kind, object);
+        }
+        let row = ResourceRow::new(kind, object);
+        let cells = row.cells();
+        (row, cells)
     }
 }
 
 fn row(kind: &'static FluxKind, object: Value, view: View) -> Item {
-    let row = ResourceRow::new(kind, FluxObject::of(&object));
+    let (row, cells) = view.row(kind, FluxObject::of(&object));
     let mut item = item(&row);
-    item.cells = view.cells(&row);
+    item.cells = cells;
     item.labels = labels(&object);
     item.value = without_managed_fields(object);
     item
@@ -271,7 +277,7 @@ async fn stream(
     let result = pages::read(cluster, kinds, scope, |kind, objects| {
         let mut listing = empty();
         found += objects.len();
-        listing.items = objects.into_iter().map(|object| light(&ResourceRow::new(kind, object), view)).collect();
+        listing.items = objects.into_iter().map(|object| light(view.row(kind, object))).collect();
         options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
         printer.page(&listing).map_err(Ended::Printing)
     })
@@ -330,14 +336,14 @@ fn tell_gaps(
 }
 
 /// A row without the object behind it: what a table needs.
-fn light(row: &ResourceRow, view: View) -> Item {
+fn light((row, cells): (ResourceRow, Vec<Cell>)) -> Item {
     Item {
-        cells: view.cells(row),
+        cells,
         value: Value::Null,
-        name: Row::name(row),
-        namespace: Some(row.namespace.clone()),
-        labels: row.labels.clone(),
-        ready: Some(row.ready.clone()),
+        name: Row::name(&row),
+        namespace: Some(row.namespace),
+        labels: row.labels,
+        ready: Some(row.ready),
     }
 }
 

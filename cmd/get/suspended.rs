@@ -1,6 +1,6 @@
 //! `get suspended`: what sleeps, since when, by whom, why and until when.
 
-use flux_operator::inspect::listing::listing;
+use crate::render::listing::listing;
 use flux_operator::inspect::suspended;
 
 use crate::common::args::kind as parse_kind;

@@ -223,21 +223,16 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
     let moved: Vec<ObjectId> =
         migration.moves.iter().map(|one| one.object.clone()).chain(migration.gone.clone()).collect();
     let attempted = format!("take objects out of the inventory of {}", migration.from);
+    let old = session.get(from).await?;
+    let (id, moved) = (&ObjectId::of(&old), &moved);
     // Suspending gave it a new version, and its controller may write its status once more.
-    loop {
-        let old = session.get(from).await?;
-        let Some(patch) = inventory_patch(&old, &moved) else { return Ok(()) };
-        let id = ObjectId::of(&old);
-        match session.cluster.merge_patch(&id, Some("status"), &patch, CLI_FIELD_MANAGER).await {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_conflict() && !session.deadline.left().is_zero() => {}
-            Err(error) => {
-                return Err(
-                    cli_error(&error).hint(format!("{attempted}: repeat the command, it goes on where it stopped"))
-                );
-            }
-        }
-    }
+    let leave = |old: Value| async move {
+        let Some(patch) = inventory_patch(&old, moved) else { return Ok(()) };
+        session.cluster.merge_patch(id, Some("status"), &patch, CLI_FIELD_MANAGER).await.map(drop)
+    };
+    session.cluster.retry_on_conflict(id, old, leave).await.map(drop).map_err(|error| {
+        cli_error(&error).hint(format!("{attempted}: repeat the command, it goes on where it stopped"))
+    })
 }
 
 fn tell_the_rest(session: &Session<'_>, migration: &OwnerMigration, from: &Target, to: &Target) {

@@ -1,8 +1,8 @@
 //! A plan for people: object by object the fields that change and who set them, and diffs.
 
 use anstyle::{AnsiColor, Reset};
+use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
-use flux_operator::inspect::listing::short_age;
 use flux_operator::k8s::ObjectId;
 use flux_operator::k8s::diff::comparable;
 use flux_operator::k8s::documentation::is_documentation;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write;
 
+use crate::render::listing::Row;
+use flux_operator::format::age::short_age;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
 use flux_operator::inspect::inventory::{Drift, InventoryRow};
-use flux_operator::inspect::listing::{Row, short_age};
 use flux_operator::inspect::page::{History, Page};
 use flux_operator::inspect::status::{KindCounts, StatusView};
 use flux_operator::inspect::tree::TreeNode;

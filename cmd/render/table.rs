@@ -4,8 +4,8 @@
 //! important first, and kinds are shortened. Messages are wrapped, below their row where nothing is left beside it. Names are
 //! never cut. A pipe gets everything.
 
+use crate::render::listing::{Cell, Column};
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
-use flux_operator::inspect::listing::{Cell, Column};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 

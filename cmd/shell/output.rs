@@ -4,9 +4,9 @@ use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
 use std::str::FromStr;
 
+use crate::render::listing::{Cell, Item, Listing};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use flux_operator::format::{json, yaml};
-use flux_operator::inspect::listing::{Cell, Item, Listing};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -17,8 +17,7 @@ use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator,
     uninstall_here,
 };
-use crate::common::{Followed, Session, Target, until_gone};
-use crate::delete::request_deletion;
+use crate::common::{Followed, Session, Target, request_deletion, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};

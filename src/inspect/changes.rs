@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::events;
 use super::inventory;
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::field_managers::Author;
 use crate::api::kinds::{self, EVENT, FLUX_KINDS, HELM_GROUP, SECRET};
@@ -28,8 +27,6 @@ pub const HELM_RELEASE_TYPE: &str = "helm.sh/release.v1";
 pub const HELM_STORAGE: &str = "owner=helm";
 /// How many fields of one write are named.
 const MAX_FIELDS: usize = 20;
-/// How many of them stand in a table.
-const FIELDS_IN_A_LINE: usize = 4;
 /// One change that is told in two ways is told at nearly the same time.
 const SAME_TIME: SignedDuration = SignedDuration::from_secs(5);
 
@@ -55,7 +52,7 @@ pub enum Action {
 }
 
 impl Action {
-    fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Action::Created => "created",
             Action::Changed => "changed",
@@ -102,57 +99,6 @@ pub struct ChangeRow {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     pub evidence: Evidence,
-}
-
-impl Row for ChangeRow {
-    const LIST_KIND: &'static str = "ChangeList";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("AGE"),
-        Column::new("AUTHOR").rank(2),
-        Column::new("BY"),
-        Column::new("ACTION"),
-        Column::new("OBJECT"),
-        Column::wide("TIME"),
-        Column::wide("EVIDENCE"),
-        Column::new("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        let message = if self.fields.is_empty() { self.message.clone() } else { in_a_line(&self.fields) };
-        vec![
-            Cell::text(&self.object.namespace),
-            Cell::Since(self.at),
-            Cell::some_text(self.author.map(Author::as_str)),
-            Cell::text(&self.by),
-            Cell::text(self.action.as_str()),
-            Cell::text(format!("{}/{}", self.object.kind, self.object.name)),
-            Cell::text(self.at.to_string()),
-            Cell::text(
-                serde_json::to_value(self.evidence).ok().and_then(|e| Some(e.as_str()?.to_owned())).unwrap_or_default(),
-            ),
-            Cell::message(&message),
-        ]
-    }
-
-    fn name(&self) -> String {
-        let kind = self.object.kind.to_lowercase();
-        match self.object.group.as_str() {
-            "" => format!("{kind}/{}", self.object.name),
-            group => format!("{kind}.{group}/{}", self.object.name),
-        }
-    }
-    fn namespace(&self) -> Option<&str> {
-        self.object.namespace()
-    }
-}
-
-fn in_a_line(paths: &[String]) -> String {
-    let named = paths.iter().take(FIELDS_IN_A_LINE).cloned().collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(FIELDS_IN_A_LINE) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
 }
 
 /// What changed since a moment among the Flux objects of a namespace (or all) and what they applied, oldest first.

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::inventory;
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, POD};
 use crate::format::image::{ImageParts, split_image};
@@ -51,63 +50,6 @@ pub struct ComponentRow {
     pub created: Option<Timestamp>,
     #[serde(skip)]
     pub labels: BTreeMap<String, String>,
-}
-
-impl Row for ComponentRow {
-    const LIST_KIND: &'static str = "ComponentList";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("NAME"),
-        Column::new("REPOSITORY").rank(4),
-        Column::new("TAG"),
-        Column::new("DIGEST").rank(5),
-        Column::new("PODS"),
-        Column::new("STATUS"),
-        Column::new("RESTARTS").rank(2),
-        Column::new("AGE").rank(3),
-        Column::wide("REQUESTS"),
-        Column::wide("LIMITS"),
-        Column::wide("ARGS"),
-        Column::wide("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        let args =
-            self.extra_args.iter().map(|a| format!("+{a}")).chain(self.missing_args.iter().map(|a| format!("-{a}")));
-        let args = args.collect::<Vec<_>>().join(" ");
-        vec![
-            Cell::text(&self.namespace),
-            Cell::text(&self.name),
-            Cell::revision(Some(&self.repository)),
-            Cell::text(&self.tag),
-            Cell::some_text(self.digest.as_deref().map(super::instance::short_digest).as_deref()),
-            Cell::Share(self.ready_pods, self.desired_pods),
-            Cell::text(self.status.as_str()),
-            Cell::Count(self.restarts),
-            Cell::since(self.created),
-            Cell::some_text(self.requests.as_deref()),
-            Cell::some_text(self.limits.as_deref()),
-            Cell::text(args),
-            Cell::message(&self.status_message),
-        ]
-    }
-
-    fn name(&self) -> String {
-        format!("deployment.apps/{}", self.name)
-    }
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(match self.status {
-            Status::Current => "True",
-            Status::Unknown => "Unknown",
-            _ => "False",
-        })
-    }
-    fn labels(&self) -> BTreeMap<String, String> {
-        self.labels.clone()
-    }
 }
 
 /// The Deployments Flux consists of in a namespace (or all), by name.

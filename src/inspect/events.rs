@@ -1,12 +1,9 @@
 //! `events`: what happened to Flux objects, oldest first.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, EVENT};
 use crate::k8s::ObjectId;
@@ -36,42 +33,6 @@ pub struct EventRow {
     pub name: String,
 }
 
-impl Row for EventRow {
-    const LIST_KIND: &'static str = "List";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("LAST SEEN"),
-        Column::new("TYPE").rank(1),
-        Column::new("REASON").rank(2),
-        Column::new("OBJECT"),
-        Column::wide("COUNT"),
-        Column::wide("SOURCE"),
-        Column::wide("FIRST SEEN"),
-        Column::new("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::text(&self.namespace),
-            Cell::since(self.last_seen),
-            Cell::text(&self.kind),
-            Cell::text(&self.reason),
-            Cell::text(format!("{}/{}", self.object.kind, self.object.name)),
-            Cell::Count(self.count),
-            Cell::text(&self.source),
-            Cell::since(self.first_seen),
-            Cell::message(&in_short(&self.message)),
-        ]
-    }
-
-    fn name(&self) -> String {
-        format!("event/{}", self.name)
-    }
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
-    }
-}
-
 impl EventRow {
     pub fn of(event: &Value) -> Self {
         let first = fields::time(event, "/firstTimestamp").or_else(|| fields::time(event, "/eventTime"));
@@ -96,16 +57,6 @@ impl EventRow {
             message: fields::text(event, "/message").trim().into(),
             name: fields::name(event).into(),
         }
-    }
-}
-
-/// An installation names every object on a line of its own, 2 kB in all: a table has the first lines, JSON and YAML have them all.
-fn in_short(message: &str) -> Cow<'_, str> {
-    const SHOWN: usize = 3;
-    let lines: Vec<&str> = message.lines().collect();
-    match lines.len().checked_sub(SHOWN) {
-        None | Some(0 | 1) => Cow::Borrowed(message),
-        Some(more) => Cow::Owned(format!("{}, and {more} more lines", lines[..SHOWN].join(", "))),
     }
 }
 
@@ -220,16 +171,6 @@ mod tests {
         let rows = rows(&snapshot, Some("apps"), &Filter::default());
         assert_eq!(rows.iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e1", "e2"]);
         assert_eq!(rows[0].0.message, "m");
-    }
-
-    #[test]
-    fn a_message_of_many_lines_is_shown_in_short() {
-        let lines: Vec<String> = (1..=31).map(|n| format!("ConfigMap/apps/c{n} created")).collect();
-        assert_eq!(
-            in_short(&lines.join("\n")),
-            "ConfigMap/apps/c1 created, ConfigMap/apps/c2 created, ConfigMap/apps/c3 created, and 28 more lines"
-        );
-        assert_eq!(in_short("a\nb\nc\nd"), "a\nb\nc\nd");
     }
 
     #[test]

@@ -1,12 +1,9 @@
 //! `get instance` and `get history`.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::listing::{Cell, Column, Row};
 use crate::api::kinds;
 use crate::api::well_known::condition::READY;
 use crate::k8s::fields;
@@ -66,54 +63,6 @@ impl InstanceRow {
     }
 }
 
-impl Row for InstanceRow {
-    const LIST_KIND: &'static str = "List";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("NAME"),
-        Column::new("VERSION"),
-        Column::new("RESOURCES").rank(2),
-        Column::new("READY"),
-        Column::new("LAST RECONCILED").rank(3),
-        Column::wide("RANGE"),
-        Column::wide("REVISION"),
-        Column::wide("REGISTRY"),
-        Column::wide("REASON"),
-        Column::wide("AGE"),
-        Column::new("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::text(&self.namespace),
-            Cell::text(&self.name),
-            Cell::some_text(self.version.as_deref()),
-            Cell::Count(i64::try_from(self.resources).unwrap_or(i64::MAX)),
-            Cell::text(&self.ready),
-            Cell::since(self.last_reconciled),
-            Cell::text(&self.range),
-            Cell::revision(self.revision.as_deref()),
-            Cell::text(&self.registry),
-            Cell::text(&self.reason),
-            Cell::since(self.created),
-            Cell::message(&self.message),
-        ]
-    }
-
-    fn name(&self) -> String {
-        format!("fluxinstance.fluxcd.controlplane.io/{}", self.name)
-    }
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(&self.ready)
-    }
-    fn labels(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
-}
-
 /// One configuration an instance went through.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -137,40 +86,6 @@ pub struct HistoryRow {
     pub total: i64,
 }
 
-impl Row for HistoryRow {
-    const LIST_KIND: &'static str = "HistoryList";
-    const COLUMNS: &'static [Column] = &[
-        Column::new("REVISION"),
-        Column::new("VERSION"),
-        Column::new("FIRST").rank(3),
-        Column::new("LAST"),
-        Column::new("DURATION").rank(1),
-        Column::new("TOTAL").rank(2),
-        Column::new("STATUS"),
-        Column::wide("DIGEST"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::text(short_digest(&self.digest)),
-            Cell::some_text(self.version.as_deref()),
-            Cell::since(self.first_reconciled),
-            Cell::since(self.last_reconciled),
-            Cell::text(short_duration(&self.duration)),
-            Cell::Count(self.total),
-            Cell::text(&self.status),
-            Cell::revision(Some(&self.digest)),
-        ]
-    }
-
-    fn name(&self) -> String {
-        self.digest.clone()
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(if self.status == crate::api::well_known::reason::RECONCILIATION_SUCCEEDED { "True" } else { "False" })
-    }
-}
-
 /// The history of an instance (or of any Flux object that keeps one), newest first.
 pub fn history(instance: &Value) -> Vec<HistoryRow> {
     let mut rows: Vec<_> = fields::items(instance, "/status/history")
@@ -187,31 +102,6 @@ pub fn history(instance: &Value) -> Vec<HistoryRow> {
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.last_reconciled));
     rows
-}
-
-/// `sha256:7cf51a84` of a whole digest: enough to tell revisions of one list apart, as git shortens commits.
-pub fn short_digest(digest: &str) -> String {
-    match digest.split_once(':') {
-        Some((algorithm, hex)) if hex.len() > 8 => format!("{algorithm}:{}", hex.chars().take(8).collect::<String>()),
-        _ => digest.to_owned(),
-    }
-}
-
-/// A Go duration without the digits nobody reads: `1.338853207s` becomes `1.34s`.
-fn short_duration(text: &str) -> String {
-    let Some(dot) = text.find('.') else { return text.to_owned() };
-    let Some(unit) = text.get(dot + 1..).and_then(|t| t.find(|c: char| !c.is_ascii_digit())) else {
-        return text.to_owned();
-    };
-    let unit = dot + 1 + unit;
-    let whole_start = text.get(..dot).and_then(|t| t.rfind(|c: char| !c.is_ascii_digit())).map_or(0, |at| at + 1);
-    match (text.get(..whole_start), text.get(whole_start..unit), text.get(unit..)) {
-        (Some(before), Some(number), Some(after)) => match number.parse::<f64>() {
-            Ok(number) => format!("{before}{number:.2}{after}"),
-            Err(_) => text.to_owned(),
-        },
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -256,14 +146,5 @@ mod tests {
         let rows = history(&instance());
         assert_eq!(rows[0].status, "BuildFailed");
         assert_eq!(rows[1].version.as_deref(), Some("v2.9.3"));
-    }
-
-    #[test]
-    fn digests_and_durations_are_shortened() {
-        assert_eq!(short_digest("sha256:7cf51a8404dd421d"), "sha256:7cf51a84");
-        assert_eq!(short_digest("abc"), "abc");
-        assert_eq!(short_duration("1.338853207s"), "1.34s");
-        assert_eq!(short_duration("1m2.5s"), "1m2.50s");
-        assert_eq!(short_duration("431ms"), "431ms");
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::{takeover, well_known};
 use crate::k8s::documentation::is_documentation;
@@ -31,7 +30,7 @@ pub enum Drift {
 }
 
 impl Drift {
-    fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Drift::None => "no",
             Drift::Drifted => "drifted",
@@ -68,54 +67,6 @@ pub struct InventoryRow {
 impl InventoryRow {
     pub fn reference(&self) -> ObjectId {
         ObjectId::new(&self.group, &self.kind, self.namespace.as_deref(), &self.name)
-    }
-}
-
-impl Row for InventoryRow {
-    const LIST_KIND: &'static str = "InventoryList";
-    const COLUMNS: &'static [Column] = &[
-        Column::new("KIND").rank(2),
-        Column::new("NAMESPACE").rank(3),
-        Column::new("NAME"),
-        Column::new("VERSION").rank(4),
-        Column::new("STATUS").rank(1),
-        Column::new("DRIFT"),
-        Column::wide("GROUP"),
-        Column::wide("FIELDS"),
-        Column::wide("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::Kind(self.kind.clone()),
-            Cell::some_text(self.namespace.as_deref()),
-            Cell::text(&self.name),
-            Cell::text(&self.version),
-            Cell::text(self.status.as_str()),
-            Cell::text(self.drift.as_str()),
-            Cell::text(&self.group),
-            Cell::text(self.fields.join(",")),
-            Cell::message(&self.message),
-        ]
-    }
-
-    fn name(&self) -> String {
-        let kind = self.kind.to_lowercase();
-        if self.group.is_empty() {
-            format!("{kind}/{}", self.name)
-        } else {
-            format!("{kind}.{}/{}", self.group, self.name)
-        }
-    }
-    fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(match self.status {
-            Status::Current => "True",
-            Status::Unknown => "Unknown",
-            _ => "False",
-        })
     }
 }
 

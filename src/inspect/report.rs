@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::components;
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use super::resources::FluxObject;
 use super::trace;
@@ -26,38 +25,6 @@ pub struct StatsRow {
     pub suspended: usize,
     /// Bytes of the stored artifacts.
     pub storage_bytes: u64,
-}
-
-impl Row for StatsRow {
-    const LIST_KIND: &'static str = "StatsList";
-    const COLUMNS: &'static [Column] = &[
-        Column::new("RECONCILERS"),
-        Column::new("RUNNING"),
-        Column::new("FAILING"),
-        Column::new("SUSPENDED"),
-        Column::new("STORAGE").rank(1),
-        Column::wide("VERSION"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        let count = |n: usize| Cell::Count(i64::try_from(n).unwrap_or(i64::MAX));
-        let storage = if self.storage_bytes == 0 { "-".into() } else { size_text(self.storage_bytes) };
-        vec![
-            Cell::text(&self.kind),
-            count(self.running),
-            count(self.failing),
-            count(self.suspended),
-            Cell::text(storage),
-            Cell::text(&self.api_version),
-        ]
-    }
-
-    fn name(&self) -> String {
-        self.kind.to_lowercase()
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(if self.failing == 0 { "True" } else { "False" })
-    }
 }
 
 /// Bytes in binary units with one decimal (`4.2 MiB`).

@@ -7,14 +7,10 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::listing::{Cell, Column, Row};
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
 use crate::k8s::fields;
-pub use columns::of_kind;
-
-mod columns;
 
 /// The part of a Flux object that rows, counts and reports read; reading a page of objects as this keeps nothing else in
 /// memory.
@@ -300,6 +296,12 @@ impl FluxObject {
             .or_else(|| status.last_attempted_revision.clone())
     }
 
+    /// The newest image that a policy found.
+    pub fn latest_image(&self) -> Option<String> {
+        let image = self.status.latest_ref.as_ref().map(|i| format!("{}:{}", i.name, i.tag));
+        image.or_else(|| self.status.latest_image.clone())
+    }
+
     /// Where the object's content comes from: an address, a bucket, or another object.
     fn source(&self) -> Option<String> {
         let spec = &self.spec;
@@ -317,7 +319,7 @@ impl FluxObject {
     }
 
     /// The object that the content comes from, as `KIND/NAME` or `KIND/NAMESPACE/NAME`.
-    fn source_object(&self) -> Option<String> {
+    pub fn source_object(&self) -> Option<String> {
         let reference = self.source_reference()?;
         Some(match &reference.namespace {
             Some(namespace) => format!("{}/{namespace}/{}", reference.kind, reference.name),
@@ -356,9 +358,6 @@ pub struct ResourceRow {
     pub group: &'static str,
     #[serde(skip)]
     pub plural: &'static str,
-    /// The cells of the columns that only this kind has.
-    #[serde(skip)]
-    details: Vec<Cell>,
 }
 
 impl ResourceRow {
@@ -378,7 +377,6 @@ impl ResourceRow {
         };
         ResourceRow {
             kind: kind.kind,
-            details: columns::details(kind, &object),
             ready: status,
             reason: ready.as_ref().map(|c| c.reason.clone()).unwrap_or_default(),
             revision: object.revision(),
@@ -392,51 +390,6 @@ impl ResourceRow {
             group: kind.group,
             plural: kind.plural,
         }
-    }
-}
-
-impl Row for ResourceRow {
-    const LIST_KIND: &'static str = "List";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("KIND"),
-        Column::new("NAME"),
-        Column::new("READY"),
-        Column::new("SINCE").rank(4),
-        Column::new("REVISION").rank(3),
-        Column::wide("REASON"),
-        Column::wide("SOURCE"),
-        Column::wide("AGE"),
-        Column::new("MESSAGE"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::text(&self.namespace),
-            Cell::Kind(self.kind.to_owned()),
-            Cell::text(&self.name),
-            Cell::text(&self.ready),
-            self.last_reconciled.map_or(Cell::Absent, Cell::Since),
-            Cell::revision(self.revision.as_deref()),
-            Cell::text(&self.reason),
-            Cell::some_text(self.source.as_deref()),
-            Cell::since(self.created),
-            Cell::message(&self.message),
-        ]
-    }
-
-    fn name(&self) -> String {
-        // As kubectl: singular kind, group, name.
-        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
-    }
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
-    }
-    fn ready(&self) -> Option<&str> {
-        Some(&self.ready)
-    }
-    fn labels(&self) -> BTreeMap<String, String> {
-        self.labels.clone()
     }
 }
 
@@ -470,7 +423,6 @@ mod tests {
         assert_eq!(row.revision.as_deref(), Some("main@sha1:abc"));
         assert_eq!(row.source.as_deref(), Some("https://example.com/a"));
         assert!(row.last_reconciled.is_some());
-        assert_eq!(Row::name(&row), "gitrepository.source.toolkit.fluxcd.io/a");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::listing::{Cell, Column, Row, short_age};
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{FLUX_KINDS, FluxKind, Suspension};
 use crate::api::well_known::{SUSPEND_REASON_ANNOTATION, SUSPEND_UNTIL_ANNOTATION};
+use crate::format::age::short_age;
 use crate::k8s::diff::Segment;
 use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::{fields, managed_fields};
@@ -41,7 +41,7 @@ pub struct SuspendedRow {
     pub group: &'static str,
     /// `in 2h`, `overdue by 5m`.
     #[serde(skip)]
-    due: String,
+    pub due: String,
 }
 
 impl SuspendedRow {
@@ -75,38 +75,6 @@ impl SuspendedRow {
                 None => String::new(),
             },
         })
-    }
-}
-
-impl Row for SuspendedRow {
-    const LIST_KIND: &'static str = "SuspendedList";
-    const COLUMNS: &'static [Column] = &[
-        Column::NAMESPACE,
-        Column::new("KIND"),
-        Column::new("NAME"),
-        Column::new("SINCE").rank(2),
-        Column::new("BY").rank(3),
-        Column::new("UNTIL").rank(1),
-        Column::new("REASON"),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::text(&self.namespace),
-            Cell::Kind(self.kind.to_owned()),
-            Cell::text(&self.name),
-            Cell::since(self.since),
-            Cell::some_text(self.by.as_deref()),
-            Cell::text(&self.due),
-            Cell::message(self.reason.as_deref().unwrap_or_default()),
-        ]
-    }
-
-    fn name(&self) -> String {
-        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
-    }
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
     }
 }
 
@@ -171,18 +139,15 @@ mod tests {
             ),
         ]);
         let now = "2026-11-22T12:00:00Z".parse().unwrap();
-        let shown: Vec<Vec<String>> = rows(&snapshot, &all_kinds(), None, None, now)
-            .iter()
-            .map(|row| row.cells().iter().skip(2).map(|cell| cell.full(now)).collect())
-            .collect();
+        let rows = rows(&snapshot, &all_kinds(), None, None, now);
+        let told: Vec<_> =
+            rows.iter().map(|row| (row.name.as_str(), row.due.as_str(), row.reason.as_deref())).collect();
         assert_eq!(
-            shown,
-            [
-                ["late", "4h", "flux", "overdue by 3h", "migration"],
-                ["flux", "4h", "flux", "<none>", "<none>"],
-                ["later", "4h", "flux", "in 120m", "migration"],
-            ]
+            told,
+            [("late", "overdue by 3h", Some("migration")), ("flux", "", None), ("later", "in 120m", Some("migration"))]
         );
+        let since = "2026-11-22T08:00:00Z".parse().ok();
+        assert!(rows.iter().all(|row| row.by.as_deref() == Some("flux") && row.since == since), "{rows:?}");
     }
 
     #[test]

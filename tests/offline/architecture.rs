@@ -34,7 +34,6 @@ const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
     ("rbac", "grammar", "a command line is understood as it is when it is run"),
     ("generate", "cli", "a page is written for every command of the tree"),
     ("generate", "completion", "writes the scripts that `completion` prints"),
-    ("uninstall", "delete", "through an operator both delete the instance and wait"),
 ];
 
 /// Where `kube` may be named: a file or folder, and why.
@@ -47,7 +46,7 @@ const KUBE: &[(&str, &str)] = &[
 
 /// Files whose texts name flags or commands, and why.
 const COMMAND_LINES: &[(&str, &str)] =
-    &[("src/secrets", "the hints of a credential name the flags that mend it, and how `gpg` exports a key")];
+    &[("src/secrets/pgp.rs", "how `gpg` exports a key"), ("src/secrets/sops.rs", "how `gpg` exports a key")];
 
 /// What the library does not do: the environment, the terminal and the end of the process are the program's.
 const NOT_IN_THE_LIBRARY: &[&str] = &[

@@ -1,8 +1,9 @@
 //! What is worth knowing of each kind beside its readiness, as the printer columns of its definition suggest.
 
-use super::{Chart, FluxObject, Reference, ResourceRow};
-use crate::api::kinds::FluxKind;
-use crate::inspect::listing::{Cell, Column, Row};
+use flux_operator::api::kinds::FluxKind;
+use flux_operator::inspect::resources::{Chart, FluxObject, Reference, ResourceRow};
+
+use super::listing::{Cell, Column, Row};
 
 /// A column of one kind, and how it is read.
 struct Detail {
@@ -112,11 +113,6 @@ fn of(kind: &FluxKind) -> &'static [Detail] {
     DETAILS.iter().find(|(name, _)| *name == kind.kind).map_or(&[], |(_, details)| *details)
 }
 
-/// The cells of the columns that only a kind has.
-pub(super) fn details(kind: &FluxKind, object: &FluxObject) -> Vec<Cell> {
-    of(kind).iter().map(|detail| (detail.cell)(object)).collect()
-}
-
 /// The columns of a list of one kind: its own stand behind the name, and the kind is shown with `-o wide` only.
 pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
     let mut columns = vec![];
@@ -141,37 +137,28 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
     columns
 }
 
-impl ResourceRow {
-    /// The cells of [`of_kind`].
-    pub fn cells_of_kind(&self, kind: &FluxKind) -> Vec<Cell> {
-        let mut cells = vec![];
-        let own = |wide: bool| {
-            of(kind).iter().zip(&self.details).filter(move |(d, _)| d.column.wide == wide).map(|(_, cell)| cell.clone())
-        };
-        for (column, cell) in ResourceRow::COLUMNS.iter().zip(self.cells()) {
-            match column.name {
-                "KIND" | "SOURCE" => {}
-                "NAME" => {
-                    cells.push(cell);
-                    cells.extend(own(false));
-                }
-                "REASON" => {
-                    cells.push(cell);
-                    cells.extend(own(true));
-                    cells.push(Cell::Kind(self.kind.to_owned()));
-                }
-                _ => cells.push(cell),
+/// A row of a list of one kind, with the cells of [`of_kind`].
+pub fn row_of_kind(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+    let details: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
+    let row = ResourceRow::new(kind, object);
+    let own = |wide: bool| details.iter().filter(move |(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone());
+    let mut cells = vec![];
+    for (column, cell) in ResourceRow::COLUMNS.iter().zip(row.cells()) {
+        match column.name {
+            "KIND" | "SOURCE" => {}
+            "NAME" => {
+                cells.push(cell);
+                cells.extend(own(false));
             }
+            "REASON" => {
+                cells.push(cell);
+                cells.extend(own(true));
+                cells.push(Cell::Kind(row.kind.to_owned()));
+            }
+            _ => cells.push(cell),
         }
-        cells
     }
-}
-
-impl FluxObject {
-    fn latest_image(&self) -> Option<String> {
-        let image = self.status.latest_ref.as_ref().map(|i| format!("{}:{}", i.name, i.tag));
-        image.or_else(|| self.status.latest_image.clone())
-    }
+    (row, cells)
 }
 
 fn name(reference: Option<&Reference>) -> String {
@@ -220,7 +207,7 @@ fn app_version(object: &FluxObject) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::kinds::{self, FLUX_KINDS};
+    use flux_operator::api::kinds::{self, FLUX_KINDS};
     use jiff::Timestamp;
     use serde_json::{Value, json};
 
@@ -228,8 +215,7 @@ mod tests {
     fn shown(kind: &str, spec: Value, status: Value) -> Vec<String> {
         let kind = kinds::find(kind).unwrap();
         let object = json!({"metadata": {"name": "a", "namespace": "n"}, "spec": spec, "status": status});
-        let row = ResourceRow::new(kind, FluxObject::of(&object));
-        let (columns, cells) = (of_kind(kind), row.cells_of_kind(kind));
+        let (columns, (_, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object)));
         assert_eq!(columns.len(), cells.len(), "{}", kind.kind);
         let common: Vec<&str> = ResourceRow::COLUMNS.iter().map(|c| c.name).collect();
         let own =
