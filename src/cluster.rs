@@ -39,5 +39,5 @@ pub use list::{List, ListOptions};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
 pub use rehearsal::{Met, PermissionObserver, Rehearsal};
-pub use retry::{Backoff, RequestObserver, Retry, RetryObserver, WriteObserver, after};
+pub use retry::{RequestObserver, Retry, RetryObserver, WriteObserver, after};
 pub use streamed_body::Pieces;

@@ -22,9 +22,10 @@ use tokio::time::Instant;
 
 use crate::api::well_known;
 use crate::api::well_known::{INSTANCE_NAME, OPERATOR_NAME};
+use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
-use crate::cluster::{Backoff, Cluster};
 use crate::fetch::Fetcher;
+use crate::format::backoff::Backoff;
 use crate::k8s::ObjectId;
 
 mod artifact;
@@ -253,7 +254,7 @@ async fn supervised<F: Future<Output = ()>>(shared: Arc<Shared>, controller: Con
         }
         shared.telemetry.panicked(controller);
         tracing::error!(controller = controller.name(), "panicked, which is a bug; it begins again");
-        pauses.wait().await;
+        tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 

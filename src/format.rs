@@ -1,6 +1,7 @@
-//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, image references, proxy rules, archives, ignore patterns. No network.
+//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, archives, ignore patterns. No network.
 
 pub mod age;
+pub mod backoff;
 pub(crate) mod error;
 pub mod go_duration;
 pub mod ignore;

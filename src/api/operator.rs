@@ -23,12 +23,12 @@ pub fn runs_this_program(deployment: &Value) -> bool {
 
 /// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
 pub fn desired_replicas(object: &Value) -> i64 {
-    object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
+    fields::number(object, "/spec/replicas").unwrap_or(1)
 }
 
 /// How many pods of a Deployment are ready.
 pub fn ready_replicas(deployment: &Value) -> i64 {
-    deployment.pointer("/status/readyReplicas").and_then(Value::as_i64).unwrap_or_default()
+    fields::number(deployment, "/status/readyReplicas").unwrap_or_default()
 }
 
 /// Whether a pod of the Deployment could be at work.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::{Cluster, ClusterError, Endpoint, diagnose, http_client};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
+use crate::k8s::fields;
 
 /// One thing to say about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Event {
 
 /// Returns the reference to an object that events carry.
 pub fn involved_object(object: &Value) -> Value {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| fields::text(object, pointer);
     json!({
         "apiVersion": text("/apiVersion"),
         "kind": text("/kind"),

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::call::{Call, object_path};
-use super::retry::{Backoff, Repeat, after};
+use super::retry::{Repeat, after};
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::known_resource;
+use crate::format::backoff::Backoff;
 use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How often an object or a kind is asked for that is served and yet answered with 404.
@@ -178,7 +179,9 @@ impl Cluster {
             match self.serving(&resource).await? {
                 Serving::Not => break,
                 Serving::Other(other) => resource = other,
-                Serving::Same if attempt < ATTEMPTS && Instant::now() < deadline => backoff.wait().await,
+                Serving::Same if attempt < ATTEMPTS && Instant::now() < deadline => {
+                    tokio::time::sleep(backoff.next_pause()).await
+                }
                 Serving::Same => {
                     let (name, version) = (resource.resource_name(), &resource.version);
                     let message = format!("not found, although {name} are served at {version}");

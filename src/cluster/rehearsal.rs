@@ -402,7 +402,7 @@ impl Rehearsal {
             })
             .collect();
         for (key, object) in there.into_iter().chain(made) {
-            if object.pointer("/metadata/deletionTimestamp").is_some() {
+            if fields::is_being_deleted(&object) {
                 tell("DELETED", &object);
                 kept.insert(key, Kept::Gone);
                 continue;

@@ -19,6 +19,7 @@ use super::credential_plugin::PluginToken;
 use super::lease::{LeaseGuard, LeaseIsOver};
 use super::rehearsal::Rehearsal;
 use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
+use crate::format::backoff::Backoff;
 
 /// How often one call is sent at most.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
@@ -85,31 +86,6 @@ pub(super) struct CallPolicy {
     pub lease: Option<LeaseGuard>,
     /// Answers in the place of the server, and writes nothing.
     pub rehearsal: Option<Arc<Rehearsal>>,
-}
-
-/// Pauses that double up to a longest one.
-#[derive(Clone, Copy, Debug)]
-pub struct Backoff {
-    next: Duration,
-    longest: Duration,
-}
-
-impl Backoff {
-    pub fn new(first: Duration, longest: Duration) -> Self {
-        Backoff { next: first, longest }
-    }
-
-    /// Returns the pause to make now.
-    pub fn next_pause(&mut self) -> Duration {
-        let pause = self.next.min(self.longest);
-        self.next = pause.saturating_mul(2);
-        pause
-    }
-
-    /// Makes the next pause.
-    pub async fn wait(&mut self) {
-        tokio::time::sleep(self.next_pause()).await;
-    }
 }
 
 /// An instant this far away; one beyond what the clock can hold is a year away.

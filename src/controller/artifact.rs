@@ -12,8 +12,9 @@ use super::telemetry::Controller;
 use super::{Shared, Wires};
 use crate::api::FluxInstance;
 use crate::api::well_known::{RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason};
+use crate::cluster::Cluster;
 use crate::cluster::events::Event;
-use crate::cluster::{Backoff, Cluster};
+use crate::format::backoff::Backoff;
 use crate::reconcile::announce::Announcer;
 use crate::reconcile::artifact_digest;
 

@@ -21,7 +21,8 @@ use super::Shared;
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
 use crate::cluster::watch::{Change, Follower};
-use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions};
+use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::format::backoff::Backoff;
 use crate::inspect::components::PART_OF_FLUX;
 use crate::inspect::read::pages::{self, ListEnd, Listed, Scope};
 use crate::inspect::report::{self, StatsRow};
@@ -311,7 +312,7 @@ async fn follow(
             Ok(Listed::Denied(error)) => tracing::warn!("the report is incomplete: {}", error.sentence()),
             Err(error) => tracing::warn!("the report is incomplete for now: {}", error.sentence()),
         }
-        pauses.wait().await;
+        tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::Backoff;
+use crate::format::backoff::Backoff;
+use crate::k8s::fields;
 
 /// The pauses after runs that failed: the first, doubled with each failure, up to the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +34,15 @@ pub(super) struct Trigger {
 
 impl Trigger {
     pub(super) fn of(object: &Value) -> Self {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |pointer: &str| fields::text(object, pointer).to_owned();
         let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
         Trigger {
             uid: text("/metadata/uid"),
-            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default(),
+            generation: fields::number(object, "/metadata/generation").unwrap_or_default(),
             annotations: annotations
                 .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
                 .collect(),
-            is_being_deleted: object.pointer("/metadata/deletionTimestamp").is_some(),
+            is_being_deleted: fields::is_being_deleted(object),
         }
     }
 }

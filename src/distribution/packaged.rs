@@ -1,5 +1,7 @@
 //! A distribution that somebody else packaged: a tree of files with the layout the module documentation shows.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::tree::Tree;
@@ -67,10 +69,14 @@ impl Packaged {
         Ok(versions)
     }
 
-    fn text(&self, relative: &str) -> Result<Option<String>, DistributionError> {
+    fn text(&self, relative: &str) -> Result<Option<Cow<'_, str>>, DistributionError> {
         let bytes = self.tree.read(relative).map_err(|source| self.unreadable(relative, source))?;
-        let text = bytes.map(String::from_utf8).transpose();
-        text.map_err(|_| self.content(relative, "not UTF-8 text"))
+        let text = match bytes {
+            None => return Ok(None),
+            Some(Cow::Borrowed(bytes)) => str::from_utf8(bytes).ok().map(Cow::from),
+            Some(Cow::Owned(bytes)) => String::from_utf8(bytes).ok().map(Cow::from),
+        };
+        text.map(Some).ok_or_else(|| self.content(relative, "not UTF-8 text"))
     }
 
     fn unreadable(&self, relative: &str, source: std::io::Error) -> DistributionError {

@@ -1,5 +1,6 @@
 //! Where the files of a packaged distribution are: in a folder, or in memory after an archive was read.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::fs::File;
@@ -14,7 +15,7 @@ pub trait Tree: Debug + Send + Sync {
     ///
     /// # Errors
     /// It cannot be read, or is larger than a manifest ever is.
-    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
+    fn read(&self, path: &str) -> io::Result<Option<Cow<'_, [u8]>>>;
 
     /// Returns the names of the folders directly below a folder; a missing folder has none.
     ///
@@ -31,7 +32,7 @@ pub trait Tree: Debug + Send + Sync {
 pub(super) struct FolderTree(pub(super) PathBuf);
 
 impl Tree for FolderTree {
-    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, path: &str) -> io::Result<Option<Cow<'_, [u8]>>> {
         let file = match File::open(self.0.join(path)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -43,7 +44,7 @@ impl Tree for FolderTree {
         if bytes.len() as u64 > limit {
             return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
         }
-        Ok(Some(bytes))
+        Ok(Some(bytes.into()))
     }
 
     fn list(&self, folder: &str) -> io::Result<BTreeSet<String>> {
@@ -75,8 +76,8 @@ pub(super) struct FilesTree {
 }
 
 impl Tree for FilesTree {
-    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.files.get(path).map(|file| file.bytes.clone()))
+    fn read(&self, path: &str) -> io::Result<Option<Cow<'_, [u8]>>> {
+        Ok(self.files.get(path).map(|file| file.bytes.as_slice().into()))
     }
 
     fn list(&self, folder: &str) -> io::Result<BTreeSet<String>> {

@@ -142,12 +142,10 @@ pub fn parse_one(text: &str) -> Result<Value, YamlError> {
 
 fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
     let text = checked(text)?;
-    let mut documents = match simple::parse(text, strict_booleans) {
-        Some(documents) => documents,
-        None => parse_with_library(text, strict_booleans)?,
-    };
-    documents.iter_mut().for_each(whole_floats_to_integers);
-    Ok(documents)
+    match simple::parse(text, strict_booleans) {
+        Some(documents) => Ok(documents),
+        None => parse_with_library(text, strict_booleans),
+    }
 }
 
 /// Both readings of a text, where there are two; for fuzzing, which holds them to the same answer.
@@ -159,7 +157,10 @@ pub fn parse_both(text: &str, strict_booleans: bool) -> Option<Result<[Vec<Value
 }
 
 fn parse_with_library(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
-    serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)?;
+    documents.iter_mut().for_each(whole_floats_to_integers);
+    Ok(documents)
 }
 
 /// Applies the limits that come before parsing, and drops a byte order mark.

@@ -12,7 +12,11 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Credentials, Reason};
+use crate::format::backoff::Backoff;
 use crate::format::proxy::ProxyEnvironment;
+
+/// Longest pause before a request is repeated.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Everything that decides how registries are reached, and with which credentials.
 #[derive(Clone)]
@@ -41,6 +45,11 @@ impl Access {
             retry_pause: Duration::from_millis(500),
             user_agent: concat!("flux-operator/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
+    }
+
+    /// The pauses between the attempts of one request.
+    pub(super) fn pauses(&self) -> Backoff {
+        Backoff::new(self.retry_pause, LONGEST_PAUSE)
     }
 
     pub(super) fn of(&self, authority: &str) -> &RegistryAccess {

@@ -183,11 +183,12 @@ impl Http {
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,
     ) -> Result<Response<Incoming>, Reason> {
-        let mut pause = self.access.retry_pause;
+        let mut pauses = self.access.pauses();
         let mut attempt = 1;
         loop {
             let result = self.follow(registry, request, authorization, counter).await;
             let may_repeat = attempt < MAX_ATTEMPTS && request.payload.is_repeatable();
+            let pause = pauses.next_pause();
             let wait = match &result {
                 Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
                     let wait = retry_after(response.headers(), SystemTime::now()).unwrap_or(pause);
@@ -205,7 +206,6 @@ impl Http {
             };
             tracing::debug!(method = %request.method, url = %shown(&request.url), attempt, ?wait, "repeating a request");
             tokio::time::sleep(wait).await;
-            pause *= 2;
             attempt += 1;
         }
     }

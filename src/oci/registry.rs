@@ -237,7 +237,7 @@ impl Registries {
         counter: Option<&ByteCounter>,
     ) -> Result<bool, OciError> {
         let failed = |reason| OciError::new(format!("push {}", blob_name(repository, descriptor)), reason);
-        let mut pause = self.0.http.access.retry_pause;
+        let mut pauses = self.0.http.access.pauses();
         let mut uploads = 0;
         loop {
             // Also after a failed upload: the registry may have kept what it got.
@@ -252,8 +252,7 @@ impl Registries {
                     tracing::debug!(%repository, digest = %descriptor.digest, %reason, "sending a blob again")
                 }
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            tokio::time::sleep(pauses.next_pause()).await;
         }
     }
 
@@ -464,6 +463,7 @@ impl Registries {
         request: impl Fn() -> Result<Outgoing, Reason>,
         limit: u64,
     ) -> Result<(HeaderMap, Bytes), Reason> {
+        let mut pauses = self.0.http.access.pauses();
         let mut attempt = 1;
         loop {
             let response = self.call(repository, &Scopes::pull(repository), request()?, None).await?;
@@ -472,7 +472,7 @@ impl Registries {
             match self.read(repository, what, response, limit).await {
                 Err(reason) if reason.is_transient() && attempt < MAX_READS => {
                     tracing::debug!(what, attempt, %reason, "reading an answer again");
-                    tokio::time::sleep(self.0.http.access.retry_pause * attempt).await;
+                    tokio::time::sleep(pauses.next_pause()).await;
                     attempt += 1;
                 }
                 result => return result.map(|bytes| (headers, bytes)),

@@ -12,7 +12,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::api::FluxInstance;
 use crate::api::well_known::{API_VERSION, OPERATOR_NAME, REVISION_ANNOTATION};
 use crate::cluster::events::{self, Event};
-use crate::cluster::{self, Backoff, Cluster, ClusterError, Reason};
+use crate::cluster::{self, Cluster, ClusterError, Reason};
+use crate::format::backoff::Backoff;
+use crate::k8s::fields;
 
 /// How long the end of a run waits for events that are still on their way.
 const EVENT_PATIENCE: Duration = Duration::from_secs(3);
@@ -145,7 +147,7 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
             Ok(Err(error)) => tracing::debug!(attempt, "{error}: {}", error.reason),
             Err(_) => tracing::debug!(attempt, "no answer from notification-controller"),
         }
-        backoff.wait().await;
+        tokio::time::sleep(backoff.next_pause()).await;
     }
     tracing::warn!("notification-controller was not told");
 }
@@ -158,7 +160,7 @@ async fn post_once(
 ) -> Result<(), ClusterError> {
     match target {
         NotificationTarget::ServiceProxy => {
-            let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+            let namespace = fields::text(object, "/metadata/namespace");
             cluster.post_notification(namespace, body).await
         }
         NotificationTarget::Address(address) => cluster::post_notification(address, body).await,

@@ -12,7 +12,8 @@ use super::plan::{self, ApplyError, Decision, PlannedObject, Step};
 use super::progress::{Action, Progress, Update};
 use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
-use crate::cluster::{Backoff, Cluster, WriteOptions};
+use crate::cluster::{Cluster, WriteOptions};
+use crate::format::backoff::Backoff;
 use crate::k8s::ObjectId;
 
 /// How long a kind that was just defined may take until the API server serves it.
@@ -141,7 +142,7 @@ async fn decide_when_served(
     loop {
         match plan::decide(cluster, &planned.desired, live, extra_managers).await {
             Err(error) if error.source.is_absent() && tokio::time::Instant::now() < deadline => {
-                backoff.wait().await;
+                tokio::time::sleep(backoff.next_pause()).await;
             }
             decided => return decided,
         }

@@ -16,10 +16,10 @@ use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
-use crate::k8s::ObjectId;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble;
+use crate::k8s::{ObjectId, fields};
 
 const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
@@ -190,8 +190,7 @@ impl Wait {
     /// Takes in one change of the collection `of` belongs to.
     fn record_change(&mut self, live_objects: &mut LiveObjects, of: &ObjectId, change: Change) {
         if is_pods(of) {
-            let name =
-                |pod: &Value| pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let name = |pod: &Value| fields::name(pod).to_owned();
             match change {
                 Change::All(pods) => self.pods = pods.into_iter().map(|pod| (name(&pod), pod)).collect(),
                 Change::Set(pod) => drop(self.pods.insert(name(&pod), pod)),

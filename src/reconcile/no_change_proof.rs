@@ -13,8 +13,7 @@ use crate::k8s::{Quantity, fields, is_quantity_field, managed_fields};
 
 /// Reports whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
-    if takeover::takeover_patch(live, extra_managers).is_some() || live.pointer("/metadata/deletionTimestamp").is_some()
-    {
+    if takeover::takeover_patch(live, extra_managers).is_some() || fields::is_being_deleted(live) {
         return false;
     }
     let Some(entry) = takeover::own_entry(live) else { return false };

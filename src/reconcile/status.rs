@@ -12,7 +12,7 @@ use crate::api::well_known::{
 };
 use crate::api::{FluxInstance, FluxInstanceStatus, inventory};
 use crate::cluster::Cluster;
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
 
 /// The message of a run that is under way.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
@@ -175,8 +175,7 @@ impl StatusWriter {
         let id = &self.id;
         let add = |live: Value| async move {
             let there = live.pointer("/metadata/finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
-            if there.iter().any(|finalizer| finalizer == name) || live.pointer("/metadata/deletionTimestamp").is_some()
-            {
+            if there.iter().any(|finalizer| finalizer == name) || fields::is_being_deleted(&live) {
                 return Ok(());
             }
             let all: Vec<Value> = there.into_iter().chain([name.into()]).collect();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::api::kinds::Suspension;
 use crate::api::well_known::{REQUESTED_AT_ANNOTATION, condition as kind_of_condition, reason};
+use crate::k8s::fields;
 
 /// One condition of a status, as written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,19 +82,15 @@ impl fmt::Display for Pending {
 
 /// Returns the condition of the given type, if the status has one.
 pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> {
-    let list = object.pointer("/status/conditions")?.as_array()?;
-    let found = list.iter().find(|c| c.get("type").and_then(Value::as_str) == Some(condition_type))?;
-    let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let observed_generation = found
-        .get("observedGeneration")
-        .or_else(|| object.pointer("/status/observedGeneration"))
-        .and_then(Value::as_i64);
+    let found = fields::condition(object, condition_type)?;
     Some(ConditionView {
         condition: condition_type.to_owned(),
-        status: text("status"),
-        reason: text("reason"),
-        message: text("message"),
-        observed_generation,
+        status: found.status().to_owned(),
+        reason: found.reason().to_owned(),
+        message: found.message().to_owned(),
+        observed_generation: found
+            .observed_generation()
+            .or_else(|| fields::number(object, "/status/observedGeneration")),
     })
 }
 
@@ -112,7 +109,7 @@ pub fn telling_condition(object: &Value) -> Option<ConditionView> {
 ///
 /// A request that someone else overwrote with a newer one is over with that newer one.
 pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
-    if object.pointer("/metadata/deletionTimestamp").is_some() {
+    if fields::is_being_deleted(object) {
         return Readiness::Deleting;
     }
     if suspension.is_set(object) {
@@ -124,7 +121,7 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
     let Some(ready) = condition(object, kind_of_condition::READY) else {
         return Readiness::Pending(Pending::NoStatus);
     };
-    let current = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
+    let current = fields::number(object, "/metadata/generation").unwrap_or_default();
     if ready.observed_generation != Some(current) {
         return Readiness::Pending(Pending::OlderGeneration { observed: ready.observed_generation, current });
     }

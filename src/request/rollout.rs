@@ -8,9 +8,9 @@ use crate::api::kinds;
 use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
-use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::pod_trouble;
+use crate::k8s::{fields, kstatus};
 
 /// State of one controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Known {
 }
 
 fn apply(known: &mut BTreeMap<String, Value>, change: Change) {
-    let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let name = |object: &Value| fields::name(object).to_owned();
     match change {
         Change::All(objects) => *known = objects.into_iter().map(|object| (name(&object), object)).collect(),
         Change::Set(object) => {

@@ -5,11 +5,13 @@
 //! wrong with it or beyond a limit is left to the library, which has the rules and the words for it; a scalar that is
 //! not plainly text or a number is asked of it by itself. The fuzz target `yaml` holds both to the same answer.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle};
 
 use super::positions::is_null;
-use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, options};
+use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, options, whole_floats_to_integers};
 
 /// Longest scalar that is asked of the library by itself, in bytes; a number is shorter.
 const MAX_ASKED: usize = 64;
@@ -43,7 +45,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
                         key.as_ref()?;
                         continue;
                     }
-                    Some(_) if style == ScalarStyle::Plain => plain(&text, strict_booleans)?,
+                    Some(_) if style == ScalarStyle::Plain => plain(text, strict_booleans)?,
                     Some(_) => Value::String(text.into_owned()),
                 }
             }
@@ -82,26 +84,27 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
 }
 
 /// The value of a scalar without quotes.
-fn plain(text: &str, strict_booleans: bool) -> Option<Value> {
-    match text {
+fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
+    match &*text {
         "true" => return Some(Value::Bool(true)),
         "false" => return Some(Value::Bool(false)),
         "" | "~" => return Some(Value::Null),
-        _ if is_plainly_text(text) => return Some(Value::String(text.to_owned())),
+        _ if is_plainly_text(&text) => return Some(Value::String(text.into_owned())),
         _ => {}
     }
     // A leading zero may make it octal, and more digits than these a float.
     let is_decimal = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_decimal && (text == "0" || !text.starts_with('0')) {
+    if is_decimal && (&*text == "0" || !text.starts_with('0')) {
         return text.parse::<u64>().ok().map(|number| Value::Number(Number::from(number)));
     }
     if text.len() > MAX_ASKED
         || text.trim().len() < text.len()
-        || !(is_word_of_a_type(text) || text.bytes().any(|byte| byte.is_ascii_digit()))
+        || !(is_word_of_a_type(&text) || text.bytes().any(|byte| byte.is_ascii_digit()))
     {
         return None;
     }
-    let asked: Value = serde_saphyr::from_str_with_options(text, options(strict_booleans)).ok()?;
+    let mut asked: Value = serde_saphyr::from_str_with_options(&text, options(strict_booleans)).ok()?;
+    whole_floats_to_integers(&mut asked);
     (!asked.is_object() && !asked.is_array()).then_some(asked)
 }
 
@@ -112,8 +115,8 @@ fn is_plainly_text(text: &str) -> bool {
         return false;
     }
     match *text.as_bytes() {
-        _ if text.contains([' ', '\n']) => true,
         [first, ..] if first.is_ascii_alphabetic() => !is_word_of_a_type(text),
+        _ if text.bytes().any(|byte| matches!(byte, b' ' | b'\n')) => true,
         [b'/' | b'^' | b'(' | b'$', ..] | [b'-', b'-', ..] => true,
         [b'.' | b'-', second, ..] if second.is_ascii_alphabetic() => !text.get(1..).is_some_and(is_word_of_a_type),
         // Not the merge key.

@@ -20,7 +20,8 @@ use super::from_cluster;
 use super::snapshot::Snapshot;
 use crate::api::kinds::POD;
 use crate::cluster::watch::Follower;
-use crate::cluster::{Backoff, Cluster, ClusterError, ListOptions, LogOptions, Reason};
+use crate::cluster::{Cluster, ClusterError, ListOptions, LogOptions, Reason};
+use crate::format::backoff::Backoff;
 use crate::inspect::logs::{LogFilter, LogSource, moment_within, sources, split_moment};
 
 /// Pieces of a log that wait to be merged.
@@ -312,7 +313,7 @@ async fn follow_one(
             // It has not started, or the server is busy.
             Err(_) => {}
         }
-        pauses.wait().await;
+        tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 
