@@ -59,6 +59,7 @@ fn is_ours(entry: &Value) -> bool {
 /// Returns our own entry of `metadata.managedFields` when there is exactly one.
 pub fn own_entry(live: &Value) -> Option<&Value> {
     let mut ours = managed_fields::entries(live).iter().filter(|entry| is_ours(entry));
+    // Two are there after a change of API versions, and which of them the next apply takes cannot be told.
     let first = ours.next()?;
     ours.next().is_none().then_some(first)
 }
@@ -75,6 +76,7 @@ pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> 
             operations.push(json!({"op": "remove", "path": format!("{pointer}/{}", escape(key))}));
         }
     }
+    // Whole, because entries have no key to patch them by.
     if let Some(entries) = taken_over(live, extra_managers) {
         operations.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
     }
@@ -137,6 +139,7 @@ fn remove_surplus(entries: Option<Vec<Value>>, desired: &Value, result: &Value) 
     let mut wanted = result.clone();
     let Some(entries) = entries else { return remove_stale(wanted) };
     let Some((ours, others)) = entries.split_last() else { return remove_stale(wanted) };
+    // What a controller writes to the status of an object keeps no field of its spec.
     let foreign = others
         .iter()
         .filter(|entry| fields::text(entry, "/subresource").is_empty())
@@ -169,6 +172,7 @@ fn remove_stale(mut object: Value) -> Value {
 
 /// Removes what `ours` holds, `desired` lacks and nobody else (`foreign`) holds.
 fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Value) {
+    // `.` stands for the map or item itself.
     let members: Vec<(&String, &Value)> =
         ours.as_object().into_iter().flatten().filter(|(name, _)| *name != ".").collect();
     match value {
@@ -183,6 +187,7 @@ fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Val
                     Some(inner) if !leaf => {
                         let had = is_filled(inner);
                         prune(inner, wanted, below, theirs.unwrap_or(&Value::Null));
+                        // The server takes away a map with its last member, unless it was empty before.
                         if had && wanted.is_none() && !is_filled(inner) {
                             map.remove(key);
                         }

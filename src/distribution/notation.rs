@@ -172,6 +172,7 @@ impl Notation {
                 }
                 "type" => {
                     let name = words.next("a name")?;
+                    // So a type that does not exist is told from a misspelt built-in one.
                     if !name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
                         return Err(name.position.error("the name of a type starts with a capital letter"));
                     }
@@ -236,6 +237,7 @@ impl Notation {
                 crd.versions.push(self.api_version(Words::new(line)?)?);
                 rest = next;
             } else {
+                // Versions come first, so that gates of fields can be held to them.
                 crd.fields = self.fields(rest)?;
                 break;
             }
@@ -335,6 +337,7 @@ impl Notation {
                         "`{bare}` is not an object: only `|` (values) and `?` (rules) may stand below it"
                     )));
                 }
+                // Values and rules come first: everything after them is fields.
                 field.fields = self.fields(rest)?;
                 break;
             }

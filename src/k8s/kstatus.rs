@@ -76,6 +76,7 @@ pub fn compute(object: &Value) -> Health {
     if at(object, "/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
         return Health::new(Status::Terminating, "Resource scheduled for deletion");
     }
+    // Until then the status speaks of an older spec.
     let generation = number(object, "/metadata/generation");
     if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
         && generation != observed
@@ -85,6 +86,7 @@ pub fn compute(object: &Value) -> Health {
             kind(object)
         ));
     }
+    // The conditions that kstatus defines go before what the kind itself says.
     if let Some(condition) = condition(object, "Stalled").filter(|c| c.is_true()) {
         return Health::failed(condition.message());
     }
@@ -109,7 +111,7 @@ pub fn compute(object: &Value) -> Health {
 fn by_ready_condition(object: &Value) -> Health {
     match condition(object, "Ready") {
         Some(ready) if ready.is_true() => Health::current("Resource is Ready"),
-        Some(ready) if ready.is_false() => Health::progressing(ready.message()),
+        // Also when it is False: that nothing will come of it only Stalled says.
         Some(ready) => Health::progressing(ready.message()),
         None => Health::current("Resource is current"),
     }
@@ -153,6 +155,7 @@ fn deployment(object: &Value) -> Health {
 }
 
 fn stateful_set(object: &Value) -> Health {
+    // Nothing moves by itself until somebody deletes pods.
     if text(object, "/spec/updateStrategy/type") == "OnDelete" {
         return Health::current("StatefulSet is using the ondelete update strategy");
     }
@@ -167,6 +170,7 @@ fn stateful_set(object: &Value) -> Health {
         return Health::progressing(format!("Pending termination: {}", status("replicas") - desired));
     }
     if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|p| *p > 0) {
+        // Pods below the partition stay at the old revision on purpose.
         let wanted = desired - partition;
         if status("updatedReplicas") < wanted {
             return Health::progressing(format!("updated: {}/{wanted}", status("updatedReplicas")));
@@ -230,6 +234,7 @@ fn job(object: &Value) -> Health {
     if condition(object, "Complete").is_some_and(|c| c.is_true()) {
         return Health::current("Job completed");
     }
+    // One that has started is what was asked for; kstatus does not wait for its end.
     if text(object, "/status/startTime").is_empty() {
         Health::progressing("Job not started")
     } else {
@@ -280,6 +285,7 @@ fn definition(object: &Value) -> Health {
     }
     match condition(object, "Established") {
         Some(established) if established.is_true() => Health::current("CRD is established"),
+        // While it installs the API server says False as well.
         Some(established) if established.is_false() && established.reason() != "Installing" => {
             Health::failed(established.message())
         }

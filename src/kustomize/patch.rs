@@ -140,6 +140,7 @@ impl Patch {
         for document in &documents {
             check_partial_object(document).map_err(PatchErrorKind::Shape)?;
         }
+        // kubectl writes several objects as one List, and kustomize takes it for them.
         documents = documents.into_iter().flat_map(flatten_list).collect();
         match (documents.len(), &self.target) {
             (0, _) => Err(PatchErrorKind::Empty),
@@ -215,6 +216,7 @@ fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Appli
     for resource in list.0.iter_mut().filter(|resource| selector.matches(resource)) {
         let id = resource.current_id();
         let before = resource.object.clone();
+        // A patch may rename: references follow by the name it had.
         resource.remember_id();
         body.apply(&mut resource.object).map_err(|error| (Some(Box::new(id.clone())), error.into()))?;
         check_identity(&resource.object).map_err(|kind| (Some(Box::new(id.clone())), kind))?;
@@ -294,6 +296,7 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
         [index] => Ok(*index),
         [] => {
             let mut candidates = indexes(list, same_type);
+            // A wrong apiVersion is the usual mistake: then the objects of this kind or name are what was meant.
             if candidates.is_empty() {
                 candidates = indexes(list, |resource| {
                     kind(&resource.object) == wanted.kind || name(&resource.object) == wanted.name

@@ -74,11 +74,13 @@ fn merge_value(
     schema: Schema,
     list: (ListKind, Schema),
 ) -> Result<Option<Value>, MergeError> {
+    // A field that is null is one that is not there.
     let current = current.filter(|value| !value.is_null());
     match (current, patch) {
         (_, Value::Null) => Ok(None),
         (current, Value::Object(fields)) => match (directive(fields)?, current) {
             (Directive::Delete, _) => Ok(None),
+            // What is new is merged with nothing: it may hold directives and nulls of its own, which must not stay.
             (Directive::Replace, _) | (Directive::Merge, None) => {
                 merge_mapping(Map::new(), fields, schema).map(|fields| Some(Value::Object(fields)))
             }
@@ -133,6 +135,7 @@ fn merge_list(
     let (directive, patch) = list_directive(patch)?;
     let current = match directive {
         Directive::Delete if patch.is_empty() => return Ok(None),
+        // Beside items `delete` says what `replace` says.
         Directive::Delete | Directive::Replace => Vec::new(),
         Directive::Merge => current,
     };
@@ -177,6 +180,7 @@ fn merge_keyed(
             return Err(at(MergeError::new("the patch lists this item twice".to_string()), &wanted));
         }
         let found = current.iter().position(|candidate| same_item(&key_values(candidate, keys, &tcp), &wanted));
+        // Only in a list with two keys, see the module: elsewhere what is merged goes to the front.
         let stays = found.filter(|_| keys.len() > 1);
         let old = match stays {
             Some(index) => current.get_mut(index).map(Value::take),
@@ -185,6 +189,7 @@ fn merge_keyed(
         let value = merge_value(old, item, schema, (ListKind::Atomic, merge_keys::UNTYPED))
             .map_err(|error| at(error, &wanted))?;
         match (stays, value) {
+            // An item that the patch deletes has no value.
             (None, value) => merged.extend(value),
             (Some(index), Some(value)) => {
                 if let Some(place) = current.get_mut(index) {

@@ -85,6 +85,7 @@ impl ResourceList {
                 renamed
                     .entry((kind.to_string(), previous.to_string()))
                     .and_modify(|target| {
+                        // Two objects had this name: whom a reference means cannot be told.
                         if target.as_deref() != Some(current) {
                             *target = None;
                         }
@@ -92,6 +93,7 @@ impl ResourceList {
                     .or_insert_with(|| Some(current.to_string()));
             }
         }
+        // A name that somebody has again means that one.
         for resource in &self.0 {
             renamed.remove(&(kind(&resource.object).to_string(), name(&resource.object).to_string()));
         }
@@ -225,6 +227,7 @@ pub(crate) fn pod_spec_mut(object: &mut Value) -> Option<&mut Value> {
 fn runs(image: &str, name: &str) -> bool {
     image
         .strip_prefix(name)
+        // After a colon and a slash it was the port of a registry.
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('@') || (rest.starts_with(':') && !rest.contains('/')))
 }
 

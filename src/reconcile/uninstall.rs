@@ -131,6 +131,7 @@ async fn prepare_uninstall(
     let id = instance_id(instance);
     let (owned, unreadable) = read_inventory(instance);
     let mut to_read = owned.clone();
+    // Whether an operator lives is told by its Deployment, read with the rest.
     to_read.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
@@ -141,6 +142,7 @@ async fn prepare_uninstall(
     let mut live = LiveObjects::take(cluster, &to_read, options.concurrency).await?;
     let operator = super::operator::among(live.of_kind("apps", "Deployment"), &id.namespace);
     let operator_alive = operator.filter(|operator| operator.alive).map(|operator| operator.state);
+    // As the reference does when a suspended instance is deleted.
     let leaves_all = options.respect_suspension && instance.is_suspended();
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
@@ -209,6 +211,7 @@ pub async fn uninstall(
     let id = instance_id(seen);
     let lease =
         RunOptions { lease: options.lease.clone(), interrupts: options.interrupts.clone(), ..RunOptions::default() };
+    // What was shown and agreed to was read before the lease was ours.
     let work = async {
         let live = cluster.read(&id).await?.ok_or_else(|| ReconcileError::InstanceGone { instance: id.clone() })?;
         let instance = FluxInstance::from_object(live)
@@ -264,6 +267,7 @@ async fn run_uninstall(
     done.interrupt = removed.interrupt;
     done.held = removed.held;
     let is_done = done.interrupt.is_none() && done.remaining.is_empty() && done.errors.is_empty();
+    // Whoever repeats an uninstall that did not end needs the inventory, so the instance goes last.
     if is_done && done.held.is_empty() {
         done.held = delete_instance(cluster, instance).await?;
         done.instance_gone = done.held.is_empty();
@@ -292,6 +296,7 @@ async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<V
         Some(false) => {}
     }
     let Some(live) = cluster.read(&id).await?.filter(|live| !is_another(live)) else { return Ok(vec![]) };
+    // Before our own finalizer goes: with it the object may be gone and could not be asked any more.
     let held = prune::held(&live).into_iter().collect();
     prune::without_finalizer(cluster, live, FINALIZER).await?;
     Ok(held)
