@@ -118,7 +118,11 @@ fn is_plainly_text(text: &str) -> bool {
         [first, ..] if first.is_ascii_alphabetic() => !is_word_of_a_type(text),
         _ if text.bytes().any(|byte| matches!(byte, b' ' | b'\n')) => true,
         [b'/' | b'^' | b'(' | b'$', ..] | [b'-', b'-', ..] => true,
-        [b'.' | b'-', second, ..] if second.is_ascii_alphabetic() => !text.get(1..).is_some_and(is_word_of_a_type),
+        [b'+' | b'-' | b'.' | b'0'..=b'9', ..] => {
+            let is_in_numbers = |byte: u8| byte.is_ascii_hexdigit() || b"_xXoO.+-:".contains(&byte);
+            let may_be_number = text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_in_numbers);
+            !may_be_number && !is_word_of_a_type(text.trim_start_matches(['+', '-', '.']))
+        }
         // Not the merge key.
         [b'<', second, ..] => second != b'<',
         [first, ..] if !first.is_ascii() => true,

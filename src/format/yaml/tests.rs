@@ -502,6 +502,17 @@ fn scalars_have_the_same_type_without_the_library() {
         "190:20:30",
         "0x",
         "0xg",
+        "+.nan",
+        "-Infinity",
+        "--inf",
+        "5.inf",
+        "3fa9c0",
+        "3fa9z0",
+        "1_k",
+        ".k",
+        "+k",
+        "-k",
+        "1:k",
         "1e-7",
     ];
     for word in WORDS {
