@@ -16,3 +16,9 @@ pub mod wrap;
 pub fn objects(count: usize) -> String {
     if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
 }
+
+/// An object as `kubectl -o name` calls it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+pub fn kubectl_name(kind: &str, group: &str, name: &str) -> String {
+    let dot = if group.is_empty() { "" } else { "." };
+    format!("{}{dot}{group}/{name}", kind.to_lowercase())
+}

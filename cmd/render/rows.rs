@@ -15,6 +15,7 @@ use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::kstatus::Status;
 
+use super::kubectl_name;
 use super::listing::{Cell, Column, Row};
 
 /// How many fields of a change stand in a table.
@@ -52,11 +53,7 @@ impl Row for ChangeRow {
     }
 
     fn name(&self) -> String {
-        let kind = self.object.kind.to_lowercase();
-        match self.object.group.as_str() {
-            "" => format!("{kind}/{}", self.object.name),
-            group => format!("{kind}.{group}/{}", self.object.name),
-        }
+        kubectl_name(&self.object.kind, &self.object.group, &self.object.name)
     }
     fn namespace(&self) -> Option<&str> {
         self.object.namespace()
@@ -310,12 +307,7 @@ impl Row for InventoryRow {
     }
 
     fn name(&self) -> String {
-        let kind = self.kind.to_lowercase();
-        if self.group.is_empty() {
-            format!("{kind}/{}", self.name)
-        } else {
-            format!("{kind}.{}/{}", self.group, self.name)
-        }
+        kubectl_name(&self.kind, &self.group, &self.name)
     }
     fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
@@ -392,8 +384,7 @@ impl Row for ResourceRow {
     }
 
     fn name(&self) -> String {
-        // As kubectl: singular kind, group, name.
-        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
+        kubectl_name(self.kind, self.group, &self.name)
     }
     fn namespace(&self) -> Option<&str> {
         Some(&self.namespace)
@@ -431,7 +422,7 @@ impl Row for SuspendedRow {
     }
 
     fn name(&self) -> String {
-        format!("{}.{}/{}", self.kind.to_lowercase(), self.group, self.name)
+        kubectl_name(self.kind, self.group, &self.name)
     }
     fn namespace(&self) -> Option<&str> {
         Some(&self.namespace)

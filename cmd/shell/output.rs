@@ -4,6 +4,7 @@ use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
 use std::str::FromStr;
 
+use crate::render::kubectl_name;
 use crate::render::listing::{Cell, Item, Listing};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use flux_operator::format::{json, yaml};
@@ -439,8 +440,7 @@ pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Resu
 
 /// The line of an object, named as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
 pub fn name_line(object: &ObjectId) -> String {
-    let group = if object.group.is_empty() { String::new() } else { format!(".{}", object.group) };
-    format!("{}{group}/{}\n", object.kind.to_lowercase(), object.name)
+    kubectl_name(&object.kind, &object.group, &object.name) + "\n"
 }
 
 /// A value that is no list as JSON, YAML or by JSONPath; `None` when a table or name is wanted.
