@@ -246,8 +246,8 @@ fn accumulate(
     let roles = roles(settings, distribution.rbac(version)?);
     let mut shards = Vec::new();
     let mut components = Vec::new();
-    for component in &settings.components {
-        let objects = distribution.component(version, *component)?;
+    let objects = distribution.component_objects(version, &settings.components)?;
+    for (component, objects) in settings.components.iter().zip(objects) {
         if settings.is_sharded(*component) {
             // Only what runs once per shard is copied; a shard uses the main one's ServiceAccount and CRDs.
             let copied = objects.iter().filter(|object| matches!(kind(object), "Deployment" | "Service"));

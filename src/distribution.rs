@@ -249,6 +249,31 @@ impl Distribution {
         }
     }
 
+    /// Returns the objects of several components, in their order, as [`Distribution::component`] does.
+    ///
+    /// # Errors
+    /// Of the first component that has one.
+    pub fn component_objects(
+        &self,
+        version: &FluxVersion,
+        components: &[Component],
+    ) -> Result<Vec<Vec<Value>>, DistributionError> {
+        if self.is_embedded() {
+            return components.iter().map(|component| self.component(version, *component)).collect();
+        }
+        // Reading the manifests of a package is most of what a build of it does, and each file stands for itself.
+        std::thread::scope(|scope| {
+            let read = |component: &Component| {
+                let component = *component;
+                scope.spawn(move || self.component(version, component))
+            };
+            let threads: Vec<_> = components.iter().map(read).collect();
+            let ended = threads.into_iter().zip(components);
+            // A thread that panicked is tried again here, where a panic has its place.
+            ended.map(|(thread, one)| thread.join().unwrap_or_else(|_| self.component(version, *one))).collect()
+        })
+    }
+
     /// Returns the ResourceQuota, ClusterRoles and ClusterRoleBindings that all components share.
     ///
     /// # Errors
