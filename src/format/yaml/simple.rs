@@ -1,4 +1,4 @@
-//! Reads the YAML that programs write, with a quarter of the library's work: mappings, lists and scalars, straight from the
+//! Reads the YAML that programs write, in half the library's time: mappings, lists and scalars, straight from the
 //! parser's events.
 //!
 //! Manifests, dumps and patches rarely have more. Whatever else a text has (anchors, tags, merge keys, directives), whatever is
@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle};
 
 use super::positions::is_null;
-use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, options, whole_floats_to_integers};
+use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_INPUT_BYTES, MAX_NODES, options, whole_floats_to_integers};
 
 /// Longest scalar that is asked of the library by itself, in bytes; a number is shorter.
 const MAX_ASKED: usize = 64;
@@ -28,13 +28,23 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
     let mut parser_options = Options::default();
     parser_options.emit_comments = false;
     parser_options.disallow_directives = true;
-    let (mut documents, mut open, mut nodes) = (Vec::new(), Vec::new(), 0_usize);
+    let (mut documents, mut open) = (Vec::new(), Vec::new());
+    // Escapes make scalars that are longer than what was written, and an empty document is one, too.
+    let (mut begun, mut nodes, mut bytes) = (0_usize, 0_usize, 0_usize);
     for item in Parser::new_from_str_with_options(text, parser_options) {
+        if begun > MAX_DOCUMENTS || nodes > MAX_NODES || bytes > MAX_INPUT_BYTES {
+            return None;
+        }
         let (event, _) = item.ok()?;
         let value = match event {
-            Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_, None) | Event::DocumentEnd => continue,
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => continue,
+            Event::DocumentStart(_, None) => {
+                begun += 1;
+                continue;
+            }
             Event::Scalar(text, style, 0, None) => {
                 nodes += 1;
+                bytes += text.len();
                 match open.last_mut() {
                     None if is_null(&text, style, None) => continue,
                     // Whether a lone scalar is a document at all has rules of its own.
@@ -52,7 +62,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
             Event::SequenceStart(_, 0, None) | Event::MappingStart(_, 0, None) => {
                 nodes += 1;
                 let is_key = matches!(open.last(), Some(Open::Fields(_, None)));
-                if is_key || open.len() >= MAX_DEPTH || nodes > MAX_NODES {
+                if is_key || open.len() >= MAX_DEPTH {
                     return None;
                 }
                 open.push(match event {
@@ -76,9 +86,6 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
             }
             None => documents.push(value),
         }
-        if nodes > MAX_NODES || documents.len() > MAX_DOCUMENTS {
-            return None;
-        }
     }
     Some(documents)
 }
@@ -98,7 +105,7 @@ fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
         return text.parse::<u64>().ok().map(|number| Value::Number(Number::from(number)));
     }
     if text.len() > MAX_ASKED
-        || text.trim().len() < text.len()
+        || has_blank_edge(&text)
         || !(is_word_of_a_type(&text) || text.bytes().any(|byte| byte.is_ascii_digit()))
     {
         return None;
@@ -110,12 +117,12 @@ fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
 
 /// Whether no rule of YAML 1.1 or 1.2 takes a scalar without quotes for anything but text.
 fn is_plainly_text(text: &str) -> bool {
-    // The library trims blanks that YAML has as characters; a blank in the middle is in no number.
-    if text.trim().len() < text.len() {
+    if has_blank_edge(text) {
         return false;
     }
     match *text.as_bytes() {
         [first, ..] if first.is_ascii_alphabetic() => !is_word_of_a_type(text),
+        // No number has a blank in it.
         _ if text.bytes().any(|byte| matches!(byte, b' ' | b'\n')) => true,
         [b'/' | b'^' | b'(' | b'$', ..] | [b'-', b'-', ..] => true,
         [b'+' | b'-' | b'.' | b'0'..=b'9', ..] => {
@@ -128,6 +135,11 @@ fn is_plainly_text(text: &str) -> bool {
         [first, ..] if !first.is_ascii() => true,
         _ => false,
     }
+}
+
+/// Whether a text begins or ends with a blank that YAML has as a character, and that the library trims.
+fn has_blank_edge(text: &str) -> bool {
+    text.trim().len() < text.len()
 }
 
 /// Whether a word stands for a boolean, a null or a number in some version of YAML, in any case.

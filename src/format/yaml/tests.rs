@@ -557,6 +557,10 @@ fn manifests_need_no_library_and_anything_unusual_does() {
     for text in unusual {
         assert!(!is_simple(text), "{text}");
     }
+    let empty = "---\n".repeat(MAX_DOCUMENTS + 1);
+    assert!(!is_simple(&empty) && parse_documents(&empty).is_err(), "empty documents count");
+    let long = format!("a: \"{}\"\n", "\\L".repeat(MAX_INPUT_BYTES / 3 + 1));
+    assert!(!is_simple(&long) && parse_documents(&long).is_err(), "what escapes stand for counts");
     let deep = |depth: usize| format!("{}1{}\n", "[".repeat(depth), "]".repeat(depth));
     assert!(is_simple(&deep(MAX_DEPTH)));
     assert!(!is_simple(&deep(MAX_DEPTH + 1)) && parse_documents(&deep(MAX_DEPTH + 1)).is_err());
