@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::render::listing::{Row, listing};
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use flux_operator::api::well_known::OPERATOR_NAME;
@@ -15,6 +14,7 @@ use flux_operator::oci::{
 };
 
 use crate::common::registries::{SourceArgs, registry_error};
+use crate::render::listing::{Row, listing};
 use crate::shell::output::{self, Filter, Format, OutputArgs};
 use crate::shell::progress::{Progress, State};
 use crate::shell::{CliError, Exit, Shell, environment};

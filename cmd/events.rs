@@ -1,6 +1,5 @@
 //! `events [KIND[/NAME]]`: what happened to Flux objects.
 
-use crate::render::listing::{Listing, Row, item};
 use flux_operator::api::kinds::{self, EVENT};
 use flux_operator::inspect::events::{self, EventRow, Filter};
 use flux_operator::k8s::ObjectId;
@@ -8,6 +7,7 @@ use flux_operator::k8s::ObjectId;
 use crate::common::args::{When, unknown_kind};
 use crate::common::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::common::read_source::{FromArgs, Source};
+use crate::render::listing::{Listing, Row, item};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,6 +1,5 @@
 //! `stats`: how many Flux objects there are, by kind and state.
 
-use crate::render::listing::{Listing, listing};
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
@@ -8,6 +7,7 @@ use flux_operator::inspect::report::{self, StatsRow};
 use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, show_list};
 use crate::common::read_source::{FromArgs, Source};
+use crate::render::listing::{Listing, listing};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,12 +1,12 @@
 //! `what-changed`: who changed what lately.
 
-use crate::render::listing::listing;
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
 use flux_operator::inspect::changes;
 
 use crate::common::args::When;
 use crate::common::list::{ListRequest, place, show_list};
 use crate::common::read_source::{FromArgs, Source};
+use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,12 +1,12 @@
 //! `artifact list`: the tags of a repository and what they mean.
 
-use crate::render::listing::{Cell, Column, Row, listing};
 use flux_operator::oci::{Reference, annotation};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use super::parse_reference;
 use crate::common::registries::{RegistryArgs, registry_error};
+use crate::render::listing::{Cell, Column, Row, listing};
 use crate::shell::output::{self, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 

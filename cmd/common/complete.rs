@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use crate::render::columns_of_kind::of_kind;
-use crate::render::listing::{Column, Row};
 use clap::builder::Resettable;
 use clap::{Arg, Command, Parser, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
@@ -22,6 +20,8 @@ use flux_operator::k8s::ResourceType;
 
 use crate::common::Session;
 use crate::common::read_source::instance_type;
+use crate::render::columns_of_kind::of_kind;
+use crate::render::listing::{Column, Row};
 use crate::shell::usage::plugins;
 use crate::shell::{Config, GlobalArgs, Shell};
 

@@ -1,6 +1,5 @@
 //! A list as every verb that has one shows it: once, or again with `--watch`.
 
-use crate::render::listing::Listing;
 use flux_operator::api::kinds::NAMESPACE;
 use flux_operator::cluster::ListOptions;
 use flux_operator::format::nearest::nearest;
@@ -11,6 +10,7 @@ use serde_json::Value;
 
 use super::read_source::{Source, within};
 use super::session::HINT_LIMIT;
+use crate::render::listing::Listing;
 use crate::shell::output::{OutputArgs, print_list};
 use crate::shell::{CliError, Exit, Shell};
 

@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::render::listing::{Cell, Item, Listing};
 use flux_operator::cluster::watch::Follower;
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::k8s::ResourceType;
@@ -15,6 +14,7 @@ use futures::stream::{self, BoxStream};
 use crate::common::connect::cli_error;
 use crate::common::list::ListRequest;
 use crate::common::read_source::{Source, within};
+use crate::render::listing::{Cell, Item, Listing};
 use crate::shell::output::{ListPrinter, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,12 +1,12 @@
 //! `distribution check-mirror`: what a registry lacks of a version.
 
-use crate::render::listing::{Cell, Column, Row};
 use flux_operator::oci::{OciError, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use super::{ImageArgs, ListArgs, newest, unnameable};
 use crate::common::registries::registry_error;
+use crate::render::listing::{Cell, Column, Row};
 use crate::shell::{CliError, Exit, Shell};
 
 const AT_ONCE: usize = 8;

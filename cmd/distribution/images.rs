@@ -1,6 +1,5 @@
 //! `distribution images`: what a cluster pulls for a version of Flux.
 
-use crate::render::listing::{Cell, Column, Row};
 use flux_operator::api::Variant;
 use flux_operator::distribution::{FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
@@ -8,6 +7,7 @@ use serde::Serialize;
 
 use super::{ListArgs, newest, unusable, variants};
 use crate::common::registries::SourceArgs;
+use crate::render::listing::{Cell, Column, Row};
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the container images of a Flux version

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::render::listing::{Cell, Column, Row};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::fetch::{self, FetchReason, PACKED_NAME};
 use flux_operator::oci::{self, Copier, Layout, OciError, Place, Reason, Repository};
@@ -14,6 +13,7 @@ use super::{
     BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListArgs, ListedImage, MirrorImage, Sources, newest, unnameable, unusable,
 };
 use crate::common::registries::{SourceArgs, registry_error};
+use crate::render::listing::{Cell, Column, Row};
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
 

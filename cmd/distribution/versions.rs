@@ -1,12 +1,12 @@
 //! `distribution versions`: the versions that can be installed.
 
-use crate::render::listing::{Cell, Column, Row};
 use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
 use flux_operator::format::version_range::VersionRange;
 use serde::Serialize;
 
 use super::{ListArgs, unusable, what_there_is};
 use crate::common::registries::SourceArgs;
+use crate::render::listing::{Cell, Column, Row};
 use crate::shell::{CliError, Exit, Shell};
 
 /// List the Flux versions that can be installed

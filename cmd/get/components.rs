@@ -4,7 +4,6 @@ use flux_operator::format::nearest::nearest;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::render::listing::listing;
 use flux_operator::api::kinds::{DEPLOYMENT, POD};
 use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
 use flux_operator::api::{CheckedInstance, Component, FluxInstance, FluxInstanceSpec, Variant};
@@ -18,6 +17,7 @@ use serde_json::Value;
 use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::common::registries::SourceArgs;
+use crate::render::listing::listing;
 use crate::shell::output::{Format, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,10 +1,10 @@
 //! `get history`: the configurations an instance went through.
 
-use crate::render::listing::listing;
 use flux_operator::inspect::instance::history;
 
 use crate::common::list::{ListRequest, show_list};
 use crate::common::read_source::{FromArgs, Source, instance_type};
+use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -2,7 +2,6 @@
 
 use std::cell::Cell as Flag;
 
-use crate::render::listing::{Item, Listing, Row, item};
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
 use flux_operator::k8s::fields;
@@ -10,6 +9,7 @@ use serde_json::Value;
 
 use crate::common::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
+use crate::render::listing::{Item, Listing, Row, item};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

@@ -1,12 +1,12 @@
 //! `get inventory`: what an instance applied, and how it fares.
 
-use crate::render::listing::listing;
 use flux_operator::inspect::inventory;
 
 use crate::common::desired::desired_objects;
 use crate::common::list::{ListRequest, show_list};
 use crate::common::read_source::{FromArgs, Source, instance_type};
 use crate::common::registries::SourceArgs;
+use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

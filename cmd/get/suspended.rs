@@ -1,11 +1,11 @@
 //! `get suspended`: what sleeps, since when, by whom, why and until when.
 
-use crate::render::listing::listing;
 use flux_operator::inspect::suspended;
 
 use crate::common::args::kind as parse_kind;
 use crate::common::list::{ListRequest, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source};
+use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
 

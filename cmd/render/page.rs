@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write;
 
-use crate::render::listing::Row;
 use flux_operator::format::age::short_age;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
@@ -18,6 +17,7 @@ use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
 
 use super::table::clean;
+use crate::render::listing::Row;
 
 /// Buckets of the timeline of events.
 const BUCKETS: i64 = 48;

@@ -21,6 +21,15 @@ use super::listing::{Cell, Column, Row};
 /// How many fields of a change stand in a table.
 const FIELDS_IN_A_LINE: usize = 4;
 
+/// What kstatus says, in the words of a Ready condition.
+fn readiness(status: Status) -> &'static str {
+    match status {
+        Status::Current => "True",
+        Status::Unknown => "Unknown",
+        _ => "False",
+    }
+}
+
 impl Row for ChangeRow {
     const LIST_KIND: &'static str = "ChangeList";
     const COLUMNS: &'static [Column] = &[
@@ -114,11 +123,7 @@ impl Row for ComponentRow {
         Some(&self.namespace)
     }
     fn ready(&self) -> Option<&str> {
-        Some(match self.status {
-            Status::Current => "True",
-            Status::Unknown => "Unknown",
-            _ => "False",
-        })
+        Some(readiness(self.status))
     }
     fn labels(&self) -> BTreeMap<String, String> {
         self.labels.clone()
@@ -313,11 +318,7 @@ impl Row for InventoryRow {
         self.namespace.as_deref()
     }
     fn ready(&self) -> Option<&str> {
-        Some(match self.status {
-            Status::Current => "True",
-            Status::Unknown => "Unknown",
-            _ => "False",
-        })
+        Some(readiness(self.status))
     }
 }
 

@@ -4,12 +4,12 @@
 //! important first, and kinds are shortened. Messages are wrapped, below their row where nothing is left beside it. Names are
 //! never cut. A pipe gets everything.
 
-use crate::render::listing::{Cell, Column};
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
 use super::wrap::wrapped;
+use crate::render::listing::{Cell, Column};
 
 /// Blanks between columns, as in kubectl, and where room is scarce.
 const GAP: usize = 3;

@@ -4,8 +4,6 @@ use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
 use std::str::FromStr;
 
-use crate::render::kubectl_name;
-use crate::render::listing::{Cell, Item, Listing};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use flux_operator::format::{json, yaml};
 use flux_operator::k8s::ObjectId;
@@ -15,6 +13,8 @@ use serde_json::{Value, json};
 
 use super::jsonpath::{self, Template};
 use super::{CliError, Shell, environment};
+use crate::render::kubectl_name;
+use crate::render::listing::{Cell, Item, Listing};
 use crate::render::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
 
 pub const OUTPUT: &str = "Output options";

@@ -237,7 +237,7 @@ impl Notation {
                 crd.versions.push(self.api_version(Words::new(line)?)?);
                 rest = next;
             } else {
-                // Versions come first, so that gates of fields can be held to them.
+                // Versions come first: everything after them is fields.
                 crd.fields = self.fields(rest)?;
                 break;
             }

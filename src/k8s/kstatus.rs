@@ -76,7 +76,7 @@ pub fn compute(object: &Value) -> Health {
     if at(object, "/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
         return Health::new(Status::Terminating, "Resource scheduled for deletion");
     }
-    // Until then the status speaks of an older spec.
+    // A status of another generation speaks of an older spec.
     let generation = number(object, "/metadata/generation");
     if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
         && generation != observed

@@ -296,7 +296,6 @@ async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<V
         Some(false) => {}
     }
     let Some(live) = cluster.read(&id).await?.filter(|live| !is_another(live)) else { return Ok(vec![]) };
-    // Before our own finalizer goes: with it the object may be gone and could not be asked any more.
     let held = prune::held(&live).into_iter().collect();
     prune::without_finalizer(cluster, live, FINALIZER).await?;
     Ok(held)
