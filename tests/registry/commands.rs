@@ -4,15 +4,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::{BlobSource, Credentials, Descriptor, Digest, Registries, Repository};
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+use flux_operator::oci::Credentials;
 
 use super::artifacts::{push_distribution, push_multi};
+use super::cosign::{Cosign, Form};
 use super::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
 use super::support::run::Run;
 use super::support::runner;
@@ -311,45 +308,15 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
     run(home, &["distribution", "verify", "nothing.tar"]).await.exits(1).stderr_has("nothing.tar");
 }
 
-/// Puts a signature beside a manifest as cosign does with a static key, in its older form.
-async fn sign(client: &Registries, repository: &Repository, digest: &Digest, key: &EcdsaKeyPair) {
-    let payload = serde_json::json!({"critical": {
-        "identity": {"docker-reference": repository.to_string()},
-        "image": {"docker-manifest-digest": digest.to_string()},
-        "type": "cosign container image signature",
-    }, "optional": null});
-    let payload = payload.to_string().into_bytes();
-    let signature = STANDARD.encode(key.sign(&SystemRandom::new(), &payload).unwrap());
-    let mut layer = Descriptor::of("application/vnd.dev.cosign.simplesigning.v1+json", &payload);
-    layer.annotations = Some([("dev.cosignproject.cosign/signature".to_owned(), signature)].into());
-    let config = Descriptor::of("application/vnd.oci.image.config.v1+json", b"{}");
-    for (descriptor, bytes) in [(&config, b"{}".to_vec()), (&layer, payload)] {
-        client.push_blob(repository, descriptor, &BlobSource::Bytes(bytes.into()), None, None).await.unwrap();
-    }
-    let tag = repository.with_tag(&format!("sha256-{}.sig", digest.hex())).unwrap();
-    client.push_manifest(&tag, &super::image(&config, &[layer])).await.unwrap();
-}
-
-/// A new key and its public half in PEM.
-fn signing_key() -> (EcdsaKeyPair, String) {
-    let random = SystemRandom::new();
-    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap();
-    // SubjectPublicKeyInfo of a P-256 point (RFC 5480) up to the point itself.
-    let head =
-        b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
-    let der = [&head[..], key.public_key().as_ref()].concat();
-    (key, format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der)))
-}
-
 async fn a_pull_wants_the_signature_that_the_key_verifies() {
     let registry = Registry::start().await.unwrap();
     let (host, home) = (registry.host(), tempfile::tempdir().unwrap());
     let (home, client) = (home.path(), client(Credentials::Anonymous));
     let reference = repository(&host, "flux").with_tag("latest").unwrap();
     let pushed = push_distribution(&client, &reference).await;
-    let ((ours, our_key), (theirs, _)) = (signing_key(), signing_key());
-    write(home, "ours.pub", &our_key);
+    let (signed, cosign) = (reference.at(pushed.digest.clone()), Cosign::new().await);
+    std::fs::copy(cosign.make_key("ours"), home.join("ours.pub")).unwrap();
+    cosign.make_key("theirs");
     write(home, "flux.yaml", INSTANCE);
     let url = reference.url();
     let verify = ["distribution", "verify", "--key", "ours.pub", &url];
@@ -364,11 +331,11 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
     for pull in pulls {
         run(home, pull).await.exits(1).stderr_has(&format!("{refused} (0 seen)"));
     }
-    sign(&client, &reference.repository, &pushed.digest, &theirs).await;
+    cosign.sign("theirs", &signed, Form::Bundle);
     for pull in pulls {
         run(home, pull).await.exits(1).stderr_has(&format!("{refused} (1 seen)"));
     }
-    sign(&client, &reference.repository, &pushed.digest, &ours).await;
+    cosign.sign("ours", &signed, Form::Bundle);
     for pull in pulls {
         run(home, pull).await.exits(0);
     }
@@ -385,6 +352,5 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
         .await
         .exits(1)
         .stderr_has("signatures can only be verified of artifacts in a registry");
-    let by_digest = reference.at(pushed.digest).url();
-    run(home, &["distribution", "verify", &by_digest]).await.exits(0).stderr_has("the signature was not verified");
+    run(home, &["distribution", "verify", &signed.url()]).await.exits(0).stderr_has("the signature was not verified");
 }

@@ -1,4 +1,5 @@
-//! The registry client against a real registry, what it wrote judged by crane and regctl, and against a faulty one.
+//! The registry client against a real registry, what it wrote judged by crane and regctl, what
+//! it verifies signed by cosign, and against a faulty one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,6 +14,7 @@ mod support;
 
 mod artifacts;
 mod commands;
+mod cosign;
 mod faults;
 mod protocol;
 

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use flux_operator::format::proxy::ProxyEnvironment;
 use flux_operator::oci::{
     Access, BlobSource, ByteCounter, ClientIdentity, Credentials, Descriptor, Login, Manifest, MediaType, Platform,
     PublicKey, Reason, Reference, Registries, RegistryAccess, verify_signature,
 };
 use hyper::body::Bytes;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};
 
+use super::cosign::{Cosign, Form};
 use super::support::ConnectProxy;
 use super::support::certificates::{Authority, Validity};
 use super::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions};
@@ -245,66 +242,31 @@ async fn what_refers_to_a_manifest_is_listed_for_us_and_for_regctl() {
     assert!(digests.iter().all(|digest| text.contains(&digest.to_string())), "{text}");
 }
 
-/// Signs as cosign does; the library's own tests have what cosign itself made.
 async fn a_signature_is_found_in_both_forms_and_its_absence_is_an_error() {
-    let registry = Registry::start().await.unwrap();
+    let (registry, cosign) = (Registry::start().await.unwrap(), Cosign::new().await);
     let client = client(Credentials::Anonymous);
-    let random = SystemRandom::new();
-    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref(), &random).unwrap();
-    let sign = |message: &[u8]| STANDARD.encode(pair.sign(&random, message).unwrap());
-    // SubjectPublicKeyInfo of P-256 is this prefix and the point (RFC 5480).
-    let mut der = hex::decode("3059301306072a8648ce3d020106082a8648ce3d030107034200").unwrap();
-    der.extend_from_slice(pair.public_key().as_ref());
-    let pem = format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der));
-    let key = PublicKey::parse(pem.as_bytes()).unwrap();
-
-    for form in ["old", "new"] {
-        let repository = repository(&registry.host(), form);
-        let subject = push(&client, &repository.with_tag("v1").unwrap(), b"content").await;
-        let unsigned = verify_signature(&client, &repository, &subject.digest, &key).await.unwrap_err();
+    let key = |name: &str| PublicKey::parse(&std::fs::read(cosign.make_key(name)).unwrap()).unwrap();
+    let (ours, theirs) = (key("ours"), key("theirs"));
+    for form in [Form::Tag, Form::Bundle] {
+        let repository = repository(&registry.host(), &format!("{form:?}").to_lowercase());
+        let digest = push(&client, &repository.with_tag("v1").unwrap(), b"content").await.digest;
+        let manifest = repository.with_digest(digest.clone());
+        let unsigned = verify_signature(&client, &repository, &digest, &ours).await.unwrap_err();
         assert!(matches!(unsigned.reason, Reason::Unsigned { seen: 0, .. }), "{unsigned:?}");
 
-        let config = subject.content.config.clone().unwrap();
-        let digest = subject.digest.clone();
-        let (content, media_type) = if form == "old" {
-            let image = json!({"docker-manifest-digest": digest.to_string()});
-            let payload = json!({"critical": {"type": "cosign container image signature", "image": image}});
-            (payload.to_string(), "application/vnd.dev.cosign.simplesigning.v1+json")
-        } else {
-            let predicate = "https://sigstore.dev/cosign/sign/v1";
-            let payload = json!({"predicateType": predicate, "subject": [{"digest": {"sha256": digest.hex()}}]});
-            let (payload, kind) = (payload.to_string(), "application/vnd.in-toto+json");
-            let signature = sign(format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len()).as_bytes());
-            let payload = STANDARD.encode(payload);
-            let envelope = json!({"payloadType": kind, "payload": payload, "signatures": [{"sig": signature}]});
-            (json!({"dsseEnvelope": envelope}).to_string(), "application/vnd.dev.sigstore.bundle.v0.3+json")
-        };
-        let mut layer = Descriptor::of(media_type, content.as_bytes());
-        if form == "old" {
-            let signature = sign(content.as_bytes());
-            layer.annotations = Some([("dev.cosignproject.cosign/signature".to_owned(), signature)].into());
-        }
-        let source = BlobSource::Bytes(Bytes::from(content));
-        client.push_blob(&repository, &layer, &source, None, None).await.unwrap();
-        let mut text: Value = serde_json::from_slice(&image(&config, &[layer]).bytes).unwrap();
-        if form == "new" {
-            text["subject"] = json!(subject.descriptor());
-            text["artifactType"] = json!(media_type);
-        }
-        let signature = Manifest::parse(None, Bytes::from(text.to_string())).unwrap();
-        let name = match form {
-            "old" => repository.with_tag(&format!("sha256-{}.sig", digest.hex())).unwrap(),
-            _ => repository.with_digest(signature.digest.clone()),
-        };
-        client.push_manifest(&name, &signature).await.unwrap();
-        verify_signature(&client, &repository, &digest, &key).await.unwrap();
-        let other = PublicKey::parse(include_bytes!("../../src/oci/samples/other.pub")).unwrap();
-        let error = verify_signature(&client, &repository, &digest, &other).await.unwrap_err();
+        cosign.sign("theirs", &manifest, form);
+        let error = verify_signature(&client, &repository, &digest, &ours).await.unwrap_err();
         assert!(matches!(error.reason, Reason::Unsigned { seen: 1, .. }), "{error:?}");
+        assert!(!cosign.verifies("ours", &manifest));
+        verify_signature(&client, &repository, &digest, &theirs).await.unwrap();
+        // One good signature is enough, whatever others are beside it.
+        cosign.sign("ours", &manifest, form);
+        verify_signature(&client, &repository, &digest, &ours).await.unwrap();
+        verify_signature(&client, &repository, &digest, &theirs).await.unwrap();
+        assert!(cosign.verifies("ours", &manifest));
         // The signature is for that manifest, not for the repository.
         let second = push(&client, &repository.with_tag("v2").unwrap(), b"other content").await;
-        verify_signature(&client, &repository, &second.digest, &key).await.unwrap_err();
+        verify_signature(&client, &repository, &second.digest, &ours).await.unwrap_err();
     }
 }
 
