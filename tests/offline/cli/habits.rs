@@ -67,15 +67,32 @@ fn help_fits_80_columns() {
     }
 }
 
+/// What a help says of an option: the lines from its own to the next option or heading.
+fn option_text(help: &str, option: &str) -> String {
+    // What is said of an option stands further in than its name.
+    let is_option = |line: &str| !line.starts_with("       ") && line.trim_start().starts_with('-');
+    let names = |line: &&str| is_option(line) && line.split([' ', ',', '[', '=']).any(|word| word == option);
+    let mut lines = help.lines().skip_while(|line| !names(line));
+    let first = lines.next().unwrap_or_default();
+    let more = lines.take_while(|line| !is_option(line) && (line.is_empty() || line.starts_with("   ")));
+    [first].into_iter().chain(more).collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn every_command_that_asks_a_cluster_names_its_usual_limit() {
+    let mut seen = 0;
     for (path, help) in commands() {
         if is_leaf(&help) && help.contains("--timeout <") {
-            let text = help.split_whitespace().collect::<Vec<_>>().join(" ");
-            let said = text.contains("5m where it waits, 1m where it reads");
-            assert!(said || text.contains("--timeout") && text.contains("[default: "), "{path:?}: {text}");
+            let text = option_text(&help, "--timeout");
+            let is_own = text.split_once("[default: ").is_some_and(|(_, rest)| {
+                let limit = rest.split(']').next().unwrap_or_default();
+                limit.ends_with(['s', 'm', 'h']) && limit.starts_with(|first: char| first.is_ascii_digit())
+            });
+            assert!(is_own || text.contains("5m where it waits, 1m where it reads"), "{path:?}: {text}");
+            seen += 1;
         }
     }
+    assert!(seen > 50, "{seen} commands have a limit");
 }
 
 #[test]
