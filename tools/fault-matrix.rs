@@ -2,8 +2,7 @@
 //!
 //! `cargo build && cargo run --example fault-matrix` (or both with `--release`) prints a table and what went wrong, and
 //! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. `-- operator` leads the same lives
-//! with the operator behind the proxy, where each request fails in one way. The tests under
-//! `tests/control_plane/faults` do the same with one fault for each request.
+//! with the operator behind the proxy. The tests under `tests/control_plane/faults` do the same with one fault for each request.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -43,9 +42,8 @@ async fn main() -> Fallible<ExitCode> {
     let progress: fn(&str) =
         if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
     let with_operator = std::env::args().any(|argument| argument == "operator");
-    let (actor, extent) =
-        if with_operator { (Actor::Operator, Extent::Rotating) } else { (Actor::InProcess, Extent::Full) };
-    let report = matrix::run(actor, extent, WORKERS, progress).await?;
+    let actor = if with_operator { Actor::Operator } else { Actor::InProcess };
+    let report = matrix::run(actor, Extent::Full, WORKERS, progress).await?;
     println!("requests failed; in brackets how many of these the same run got over, the others the next one");
     print!("{:<18}", "");
     Phase::ALL.iter().for_each(|phase| print!("{:>16}", format!("{phase:?}")));
