@@ -21,6 +21,7 @@ mod request;
 pub mod run_in_process;
 pub mod saved_plan;
 mod session;
+mod target;
 pub mod watch;
 
 pub use follow::{
@@ -29,5 +30,6 @@ pub use follow::{
 };
 pub use impact::impact_text;
 pub use inventory::inventory_counts;
-pub use request::{CONCURRENT, RequestKind, Target, request_deletion, send};
-pub use session::{HINT_LIMIT, Session, instance_kind};
+pub use request::{CONCURRENT, RequestKind, request_deletion, send};
+pub use session::{HINT_LIMIT, Session};
+pub use target::{Target, instance_kind};

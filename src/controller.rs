@@ -218,8 +218,8 @@ async fn lead(
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let report = move || report::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the report loop", supervised(shared.clone(), Controller::Report, report)));
-    let (on, with) = (cluster.clone(), shared.clone());
-    let fleet = move || fleet::run(on.clone(), with.clone());
+    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let fleet = move || fleet::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the resource watch", supervised(shared.clone(), Controller::Report, fleet)));
     let with = shared.clone();
     let drift = move || drift::run(cluster.clone(), with.clone(), wires.clone());

@@ -8,7 +8,7 @@
 //! | versions and tags, digests | `tags.txt`, `digests.txt` |
 //! | CRDs | `notation/*.notation`, read by `notation.rs`, expanded by `schema.rs` |
 //! | ServiceAccounts, Services, Deployments | the facts at the top of `controllers.rs` |
-//! | RBAC, quota, network policies | `access.rs` |
+//! | RBAC, quota, network policies | `rbac_and_policies.rs` |
 //!
 //! # The notation
 //! One file per API group, after `common.notation`, which defines what several kinds share. One line is one thing, two
@@ -44,9 +44,9 @@
 //!    removed one `[..2.9]`, an API version that is gone gets a gate on its `version` line, a new controller-gen version
 //!    its `annotation` line.
 //! 3. Changes of Deployments, roles or policies: a `is_at_least(flux, 2, 10, 0)` where the fact stands.
-//! 4. `FLUX_DATA_DIR=… cargo test --test distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
+//! 4. `FLUX_DATA_DIR=… cargo test --test offline -- distribution`, with the release's `manifests.tar.gz` unpacked in that folder as
 //!    `flux/v2.10.0/`, compares every object with the released one. It also prints the rows that
-//!    `tests/distribution/hashes.txt` now needs.
+//!    `tests/offline/distribution/hashes.txt` now needs.
 //!
 //! # The layout of a packaged distribution
 //! ```text

@@ -5,13 +5,14 @@
 //! operator                         the operator on a cluster: how it comes and how it goes
 //! controller                       the operator: reconcile as a service
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
+//! fetch                            a distribution from a registry, a folder, a file
 //! cluster, oci                     the only room with a Kubernetes client; registries
 //! build                            instance + distribution -> objects
 //! distribution, kustomize, secrets what Flux is; changes to objects; credentials
 //! api                              FluxInstance, its rules and names
 //! k8s, format                      facts about Kubernetes; YAML, version ranges, durations
 //! ```
-//! A room uses lower floors only; below `cluster` everything is pure. An installation is built, planned and carried out by
+//! A room uses lower floors only; below `cluster` nothing knows a network or a clock. An installation is built, planned and carried out by
 //! [`reconcile::run()`]; a preview stops after the plan. The binary in `cmd/` is a terminal in front of it. More, and where
 //! to add what, is in `docs/architecture.md`.
 #![warn(unreachable_pub)]

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::cluster::ClusterError;
 use crate::k8s::ObjectId;
+use crate::reconcile::ApplyError;
 use crate::reconcile::health::Goal;
-use crate::reconcile::plan::ApplyError;
 
 mod install;
 mod manifests;

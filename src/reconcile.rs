@@ -21,6 +21,8 @@
 
 pub mod announce;
 pub mod apply;
+mod context;
+mod custom_resources;
 mod draft;
 mod fetch;
 pub mod health;
@@ -42,15 +44,17 @@ pub(crate) mod run;
 pub mod status;
 pub mod uninstall;
 
+pub use context::RunContext;
+pub use custom_resources::CustomResources;
 pub use draft::{SavedPlan, plan, plan_for, plan_kept};
 pub use fetch::{Distributions, artifact_digest};
 pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::Unhealthy;
 pub(crate) use messages::rounded;
 pub use options::{Consent, PlanOptions, RunOptions};
-pub use outcome::{Failure, Outcome, ReconcileError};
+pub use outcome::{ApplyError, Failure, Outcome, ReconcileError};
 pub use plan::Plan;
 pub use prepare::prepare;
-pub use prune::{CustomResources, Held};
+pub use prune::Held;
 pub use run::{adopt, apply_instance, confirm, execute, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

@@ -14,6 +14,7 @@ use flux_operator::request::Absent;
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::connect::context_namespace;
 use crate::common::manifest_file::read_instance_for;
+use crate::common::operator::way_without;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
 };
@@ -22,7 +23,7 @@ use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
-use super::planned;
+use super::planned::{self, PlannedArgs};
 
 /// Apply a FluxInstance and wait until it is ready
 ///
@@ -73,7 +74,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             .hint("add --in-process, or give the operator a distribution in spec.distribution.artifact"));
     }
     if let Some(plan) = &args.plan {
-        return planned::run(args, plan, shell);
+        let planned = PlannedArgs {
+            file: plan,
+            force_conflicts: args.force_conflicts,
+            confirm: &args.confirm,
+            in_process: &args.in_process,
+            progress: &args.progress,
+        };
+        return planned::run(&planned, shell);
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
@@ -181,14 +189,12 @@ fn report_unwatched(
 ) -> Result<Exit, CliError> {
     let place = session.place(&target.reference());
     let here = format!("{} --in-process", command_without_in_process(session, args, target));
+    let way = way_without(session, coverage, "reconcile it from here", &here);
     let message = format!("{place} is stored, but nobody will act on it");
     if !args.wait.wait {
         session.shell.warn(&format!("{message}: {coverage}"));
-        session.shell.hint(&format!("reconcile it from here with `{here}`"));
+        session.shell.hint(&way);
         return Ok(Exit::Done);
     }
-    Err(CliError::failed(message)
-        .cause(coverage.to_string())
-        .object(target.reference())
-        .hint(format!("reconcile it from here with `{here}`")))
+    Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way))
 }

@@ -5,14 +5,25 @@ use std::path::Path;
 use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
 
-use super::instance::Args;
-use crate::common::run_in_process::{self, DistributionArgs, Listener, RunRequest, reconcile_here};
+use crate::common::run_in_process::{self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_here};
 use crate::common::saved_plan::PlanFile;
 use crate::common::{Session, Target, instance_kind};
+use crate::shell::confirm::ConfirmArgs;
+use crate::shell::progress::ProgressArgs;
 use crate::shell::{CliError, Exit, Shell};
 
-pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
-    let saved = PlanFile::read(file)?.saved;
+/// What of the flags a saved plan leaves open.
+pub struct PlannedArgs<'a> {
+    /// Where the plan is.
+    pub file: &'a Path,
+    pub force_conflicts: bool,
+    pub confirm: &'a ConfirmArgs,
+    pub in_process: &'a InProcessArgs,
+    pub progress: &'a ProgressArgs,
+}
+
+pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
+    let saved = PlanFile::read(args.file)?.saved;
     let instance = &saved.plan.instance;
     let target = Target { kind: instance_kind(), namespace: instance.namespace.clone(), name: instance.name.clone() };
     if let Some(other) = shell.global().namespace.as_ref().filter(|n| **n != target.namespace) {
@@ -20,7 +31,8 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
-        let again = session.command(&format!("plan {} --out {}", target.words(), file.display()), &target.namespace);
+        let again =
+            session.command(&format!("plan {} --out {}", target.words(), args.file.display()), &target.namespace);
         let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
         let request = RunRequest {
             session: &session,
@@ -31,10 +43,10 @@ pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
             without: &without,
         };
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
-        let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
+        let options = run_in_process::options(args.in_process, &DistributionArgs::default());
         let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
             reconcile::execute(cluster, &saved, args.force_conflicts, options, listener).await
         };
-        reconcile_here(&request, options, &args.confirm, work).await
+        reconcile_here(&request, options, args.confirm, work).await
     })?
 }

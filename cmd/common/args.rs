@@ -10,6 +10,7 @@ use flux_operator::request::SuspendNote;
 use jiff::{SignedDuration, Span, Timestamp};
 use serde::Serialize;
 
+use super::target::{Named, Wanted};
 use crate::shell::CliError;
 
 /// `--dry-run=client|server`.
@@ -121,34 +122,6 @@ pub struct ResourceArgs {
     /// Objects of all namespaces; with --all or --selector
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
-}
-
-/// One object a person named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    pub kind: &'static FluxKind,
-    pub name: String,
-}
-
-/// What a person asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    Objects(Vec<Named>),
-    /// Whatever there is.
-    Kinds {
-        kinds: Vec<&'static FluxKind>,
-        selector: Option<String>,
-        all_namespaces: bool,
-    },
-}
-
-impl Wanted {
-    pub fn kinds(&self) -> Vec<&'static FluxKind> {
-        match self {
-            Wanted::Objects(named) => named.iter().map(|one| one.kind).collect(),
-            Wanted::Kinds { kinds, .. } => kinds.clone(),
-        }
-    }
 }
 
 impl ResourceArgs {

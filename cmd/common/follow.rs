@@ -16,8 +16,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::args::DryRun;
+use super::operator::way_without;
 use super::request::Sent;
-use super::session::{HINT_LIMIT, instance_kind};
+use super::session::HINT_LIMIT;
+use super::target::instance_kind;
 use super::{RequestKind, Session, Target, send};
 use crate::shell::progress::{Progress, ProgressMode, State, one_line};
 use crate::shell::{CliError, Exit};
@@ -176,7 +178,7 @@ async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliErr
     let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
     let error = CliError::failed(format!("the request is stored on {place}, but nobody will act on it"));
     let error = error.cause(coverage.to_string()).object(target.reference());
-    Some(error.hint(format!("the reconciliation can be run from here: `{here}`")))
+    Some(error.hint(way_without(session, &coverage, "run the reconciliation from here", &here)))
 }
 
 /// Tells an object from others that have its name at other times.

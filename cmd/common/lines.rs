@@ -6,7 +6,8 @@ use flux_operator::inspect::why::Cause;
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use crate::render::table::{clean, cut, terminal_width};
+use crate::render::table::{clean, terminal_width};
+use crate::render::wrap::cut;
 use crate::render::wrap::wrapped;
 use crate::shell::Shell;
 

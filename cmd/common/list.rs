@@ -1,5 +1,7 @@
 //! A list as every verb that has one shows it: once, or again with `--watch`.
 
+use std::collections::{HashMap, HashSet};
+
 use flux_operator::api::kinds::NAMESPACE;
 use flux_operator::cluster::ListOptions;
 use flux_operator::format::nearest::nearest;
@@ -10,8 +12,9 @@ use serde_json::Value;
 
 use super::read_source::{Source, within};
 use super::session::HINT_LIMIT;
-use crate::render::listing::Listing;
-use crate::shell::output::{OutputArgs, print_list};
+use super::watch::Changes;
+use crate::render::listing::{Cell, Item, Listing};
+use crate::shell::output::{ListPrinter, OutputArgs, print_list};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Reads a label selector of the command line.
@@ -89,7 +92,7 @@ where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {
     if request.watch {
-        return super::watch::list(shell, source, &request, list).await;
+        return watch_list(shell, source, &request, list).await;
     }
     let listing = within(shell, list()).await??;
     let found = listing.items.len();
@@ -100,6 +103,102 @@ where
         }
     }
     Ok(Exit::Done)
+}
+
+/// Shows a list for as long as the command runs. On a terminal the screen is redrawn; elsewhere the rows that changed are
+/// appended, as kubectl does.
+async fn watch_list<F>(
+    shell: &Shell,
+    source: &Source<'_>,
+    show: &ListRequest<'_>,
+    mut list: F,
+) -> Result<Exit, CliError>
+where
+    F: AsyncFnMut() -> Result<Listing, CliError>,
+{
+    let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
+    shell.interruption().looks_on();
+    let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
+    let mut appended: Option<Lines> = None;
+    loop {
+        let mut listing = within(shell, list()).await??;
+        let found = listing.items.len();
+        let now = jiff::Timestamp::now();
+        show.output.select(&mut listing, now)?;
+        show.output.sort(&mut listing)?;
+        if shell.stdout_is_terminal() && !show.output.wants_values() {
+            let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
+            let mut text = printer.lines(&listing)?;
+            if text.is_empty() {
+                text = format!("{}\n", show.nothing_of(found));
+            }
+            printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
+            shell.redraw(&text)?;
+        } else {
+            let lines =
+                appended.get_or_insert_with(|| Lines::new(shell, show.output, &listing, show.namespace.is_none()));
+            let there: HashSet<String> = listing.items.iter().map(key).collect();
+            let ready = listing.column("READY");
+            let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));
+            let mut gone: Vec<Item> = gone.collect();
+            gone.sort_by_key(key);
+            listing.items.retain(|item| {
+                let now = fingerprint(item);
+                let known = shown.insert(key(item), (now.clone(), item.clone()));
+                known.is_none_or(|(before, _)| before != now)
+            });
+            for item in &gone {
+                shell.status(&format!("{} is deleted", name_with_namespace(item)));
+            }
+            // What a program reads is objects, and these are none any more.
+            if !show.output.wants_values() && ready.is_some() {
+                listing.items.extend(gone);
+            }
+            lines.0.page(&listing)?;
+            lines.0.flush()?;
+        }
+        changes.next(shell).await?;
+    }
+}
+
+struct Lines<'a>(ListPrinter<'a>);
+
+impl<'a> Lines<'a> {
+    fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
+        Lines(ListPrinter::new(shell, args, listing, namespaces))
+    }
+}
+
+fn key(item: &Item) -> String {
+    format!("{}/{}", item.namespace.as_deref().unwrap_or_default(), item.name)
+}
+
+fn name_with_namespace(item: &Item) -> String {
+    match &item.namespace {
+        Some(namespace) => format!("{} in namespace {namespace}", item.name),
+        None => item.name.clone(),
+    }
+}
+
+/// The last row of an object that is no more.
+fn deleted(item: Item, ready: Option<usize>) -> Item {
+    let mut item = item;
+    if let Some(cell) = ready.and_then(|index| item.cells.get_mut(index)) {
+        *cell = Cell::text("Deleted");
+    }
+    item
+}
+
+/// What makes a row worth printing again; ages grow without anything happening.
+fn fingerprint(item: &Item) -> Vec<String> {
+    let epoch = jiff::Timestamp::UNIX_EPOCH;
+    item.cells
+        .iter()
+        .map(|cell| match cell {
+            Cell::Since(moment) => moment.to_string(),
+            other => other.full(epoch),
+        })
+        .collect()
 }
 
 /// An object as kubectl prints it.

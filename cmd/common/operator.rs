@@ -1,11 +1,13 @@
 //! What the commands about the operator itself share: its image, and the errors of its room in the user's words.
 
+use flux_operator::inspect::next_step::NextStep;
+use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{OperatorError, UnservedObject};
+use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 
 use super::Session;
 use super::connect::cli_error;
-use crate::render::hints;
-use crate::render::objects;
+use crate::render::{hints, objects};
 use crate::shell::{CliError, Exit};
 
 /// Version of this program as labels and tags say it.
@@ -43,6 +45,21 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
             told.hint("the next run goes on from here")
         }
     }
+}
+
+/// How to go on where nobody looks at an instance: with a command line that does it here, unless the operator stands still
+/// and could go on at any moment.
+pub fn way_without(session: &Session<'_>, coverage: &OperatorCoverage, purpose: &str, here: &str) -> String {
+    let silent = match coverage {
+        OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. }) => deployment,
+        _ => return format!("{purpose} with `{here}`"),
+    };
+    format!("{}, or {purpose} with `{here} --force-in-process`", restart(session, silent))
+}
+
+/// Restarts the operator of a Deployment, in words.
+pub fn restart(session: &Session<'_>, deployment: &ObjectId) -> String {
+    format!("restart it with `{}`", session.whereto().command(&NextStep::Restart(deployment.clone())))
 }
 
 /// Names each object that nobody serves, and how to let go of them.

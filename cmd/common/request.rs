@@ -1,60 +1,16 @@
 //! Reconcile, suspend and resume: one patch per object, several objects at once.
 
-use flux_operator::api::FluxInstance;
-use flux_operator::api::kinds::{FluxKind, Suspension};
-use flux_operator::api::well_known;
+use flux_operator::api::kinds::Suspension;
 use flux_operator::cluster::DeleteOptions;
 use flux_operator::format::yaml;
-use flux_operator::k8s::ObjectId;
 use flux_operator::request::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
 use super::args::DryRun;
-use super::{Session, instance_kind};
+use super::{Session, Target};
 use crate::shell::CliError;
-
-/// One object and how it is called.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub kind: &'static FluxKind,
-    pub namespace: String,
-    pub name: String,
-}
-
-impl Target {
-    /// The instance of a manifest.
-    pub fn of_instance(instance: &FluxInstance) -> Self {
-        let name = instance.metadata.name.clone().unwrap_or_default();
-        Target { kind: instance_kind(), namespace: instance.namespace_or_default().to_owned(), name }
-    }
-
-    /// The object at the newest version we know.
-    pub fn id(&self) -> ObjectId {
-        let version = self.kind.resource_type().version;
-        ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name).at(&version)
-    }
-
-    /// `gitrepository/flux-system/flux-system`, as messages name it.
-    pub fn reference(&self) -> String {
-        self.id().lower_case()
-    }
-
-    /// Whether an object of the target's kind is told to stop reconciling.
-    pub fn is_suspended(&self, object: &Value) -> bool {
-        self.kind.suspension.is_set(object)
-    }
-
-    /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
-    pub fn words(&self) -> String {
-        if self.kind.group == well_known::GROUP && self.kind.kind == "FluxInstance" {
-            format!("instance {}", self.name)
-        } else {
-            format!("resource {}/{}", self.kind.kind.to_lowercase(), self.name)
-        }
-    }
-}
 
 /// What is asked of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,11 +186,5 @@ mod tests {
                 "metadata": {"name": "a", "namespace": "apps", "annotations": {"reconcile.fluxcd.io/requestedAt": "t"}},
                 "spec": {"suspend": null}})
         );
-    }
-
-    #[test]
-    fn the_next_command_names_an_instance_by_its_own_noun() {
-        assert_eq!(target("instance").words(), "instance a");
-        assert_eq!(target("gitrepo").words(), "resource gitrepository/a");
     }
 }

@@ -12,7 +12,7 @@ use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::reconcile::interrupt::{self, Interrupt};
-use flux_operator::reconcile::operator::OperatorCoverage;
+use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::common::connect::cli_error;
+use crate::common::operator::restart;
 use crate::common::registries::{self, SourceArgs};
 use crate::common::{Session, Target, state_of, suspended};
 use crate::render::hints;
@@ -81,12 +82,22 @@ pub fn refuse_beside_operator(
     coverage: &OperatorCoverage,
     without: &str,
 ) -> Result<(), CliError> {
+    let refused = |state: &str| {
+        CliError::failed(format!("cannot work on {} in this process", session.place(reference)))
+            .cause(state)
+            .object(reference)
+    };
     match coverage {
         OperatorCoverage::Watched(operator) if !args.force_in_process => {
-            Err(CliError::failed(format!("cannot work on {} in this process", session.place(reference)))
-                .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
-                .object(reference)
+            Err(refused(&format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
                 .hint(format!("leave the work to it with `{without}`, or add --force-in-process")))
+        }
+        // It could go on at any moment.
+        OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. })
+            if !args.force_in_process =>
+        {
+            Err(refused(&coverage.to_string())
+                .hint(format!("{}, or add --force-in-process", restart(session, deployment))))
         }
         _ => Ok(()),
     }

@@ -3,7 +3,7 @@
 use flux_operator::format::nearest::nearest;
 use std::time::Duration;
 
-use flux_operator::api::kinds::{self, FluxKind, ResourceType};
+use flux_operator::api::kinds::{FluxKind, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
@@ -12,8 +12,7 @@ use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Target;
-use super::args::{Named, Wanted};
+use super::target::{Named, Target, Wanted, instance_kind};
 use crate::common::connect::{cli_error, connect};
 use crate::render::next_step::Whereto;
 use crate::shell::{CliError, Exit, Shell};
@@ -254,11 +253,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The table of kinds has the FluxInstance first; a test holds it to that.
-pub fn instance_kind() -> &'static FluxKind {
-    kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
-}
-
 fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String> {
     let elsewhere: Vec<&str> =
         existing.iter().filter(|(_, name)| *name == target.name).map(|(namespace, _)| namespace.as_str()).collect();
@@ -290,6 +284,7 @@ fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use flux_operator::api::kinds;
     use serde_json::json;
 
     use super::*;
@@ -337,10 +332,5 @@ mod tests {
             "the next command works on the same cluster"
         );
         assert!(!current.command("get instance", "a").contains("--context"));
-    }
-
-    #[test]
-    fn the_instance_has_its_own_kind() {
-        assert_eq!(instance_kind().kind, "FluxInstance");
     }
 }

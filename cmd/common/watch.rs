@@ -1,8 +1,5 @@
-//! `--watch`: the same list again whenever something it is made of changes.
-//!
-//! On a terminal the screen is redrawn; elsewhere the rows that changed are appended, as kubectl does.
+//! What `--watch` waits for: something of what is shown changes.
 
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use flux_operator::cluster::watch::Follower;
@@ -12,11 +9,8 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use crate::common::connect::cli_error;
-use crate::common::list::ListRequest;
-use crate::common::read_source::{Source, within};
-use crate::render::listing::{Cell, Item, Listing};
-use crate::shell::output::{ListPrinter, OutputArgs};
-use crate::shell::{CliError, Exit, Shell};
+use crate::common::read_source::Source;
+use crate::shell::{CliError, Shell};
 
 /// Changes that follow each other this quickly are shown together.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -83,94 +77,4 @@ impl Changes {
             }
         }
     }
-}
-
-/// Shows a list for as long as the command runs.
-pub async fn list<F>(shell: &Shell, source: &Source<'_>, show: &ListRequest<'_>, mut list: F) -> Result<Exit, CliError>
-where
-    F: AsyncFnMut() -> Result<Listing, CliError>,
-{
-    let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
-    shell.interruption().looks_on();
-    let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
-    let mut appended: Option<Lines> = None;
-    loop {
-        let mut listing = within(shell, list()).await??;
-        let found = listing.items.len();
-        let now = jiff::Timestamp::now();
-        show.output.select(&mut listing, now)?;
-        show.output.sort(&mut listing)?;
-        if shell.stdout_is_terminal() && !show.output.wants_values() {
-            let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
-            let mut text = printer.lines(&listing)?;
-            if text.is_empty() {
-                text = format!("{}\n", show.nothing_of(found));
-            }
-            printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
-            shell.redraw(&text)?;
-        } else {
-            let lines =
-                appended.get_or_insert_with(|| Lines::new(shell, show.output, &listing, show.namespace.is_none()));
-            let there: HashSet<String> = listing.items.iter().map(key).collect();
-            let ready = listing.column("READY");
-            let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));
-            let mut gone: Vec<Item> = gone.collect();
-            gone.sort_by_key(key);
-            listing.items.retain(|item| {
-                let now = fingerprint(item);
-                let known = shown.insert(key(item), (now.clone(), item.clone()));
-                known.is_none_or(|(before, _)| before != now)
-            });
-            for item in &gone {
-                shell.status(&format!("{} is deleted", name_with_namespace(item)));
-            }
-            // What a program reads is objects, and these are none any more.
-            if !show.output.wants_values() && ready.is_some() {
-                listing.items.extend(gone);
-            }
-            lines.0.page(&listing)?;
-            lines.0.flush()?;
-        }
-        changes.next(shell).await?;
-    }
-}
-
-struct Lines<'a>(ListPrinter<'a>);
-
-impl<'a> Lines<'a> {
-    fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
-        Lines(ListPrinter::new(shell, args, listing, namespaces))
-    }
-}
-
-fn key(item: &Item) -> String {
-    format!("{}/{}", item.namespace.as_deref().unwrap_or_default(), item.name)
-}
-
-fn name_with_namespace(item: &Item) -> String {
-    match &item.namespace {
-        Some(namespace) => format!("{} in namespace {namespace}", item.name),
-        None => item.name.clone(),
-    }
-}
-
-/// The last row of an object that is no more.
-fn deleted(item: Item, ready: Option<usize>) -> Item {
-    let mut item = item;
-    if let Some(cell) = ready.and_then(|index| item.cells.get_mut(index)) {
-        *cell = Cell::text("Deleted");
-    }
-    item
-}
-
-/// What makes a row worth printing again; ages grow without anything happening.
-fn fingerprint(item: &Item) -> Vec<String> {
-    let epoch = jiff::Timestamp::UNIX_EPOCH;
-    item.cells
-        .iter()
-        .map(|cell| match cell {
-            Cell::Since(moment) => moment.to_string(),
-            other => other.full(epoch),
-        })
-        .collect()
 }

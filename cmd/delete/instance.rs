@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::manifest_file::read_instance_for;
+use crate::common::operator::way_without;
 use crate::common::run_in_process::instance_of;
 use crate::common::{
     Followed, HINT_LIMIT, RequestKind, Session, Target, inventory_counts, request_deletion, send, uid_of, until_gone,
@@ -139,7 +140,7 @@ fn refuse_without_operator(
     Err(CliError::failed(format!("cannot delete {}: nobody would clean up", session.place(&target.reference())))
         .cause(coverage.to_string())
         .object(target.reference())
-        .hint(format!("uninstall Flux from here with `{uninstall}`")))
+        .hint(way_without(session, coverage, "uninstall Flux from here", &uninstall)))
 }
 
 /// What deleting the object does, as one sentence.

@@ -16,7 +16,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::common::run_in_process::plan_counts;
 use crate::render::objects;
-use crate::render::table::{clean, cut};
+use crate::render::table::clean;
+use crate::render::wrap::cut;
 use crate::render::wrap::wrapped;
 use crate::shell::CliError;
 

@@ -2,7 +2,8 @@
 
 use anstyle::{AnsiColor, Reset};
 
-use super::table::{clean, cut};
+use super::table::clean;
+use super::wrap::cut;
 
 /// Width of the labels.
 const LABEL: usize = 13;

@@ -8,7 +8,7 @@ use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use super::wrap::wrapped;
+use super::wrap::{cut, wrapped};
 use crate::render::listing::{Cell, Column};
 
 /// Blanks between columns, as in kubectl, and where room is scarce.
@@ -329,29 +329,6 @@ pub fn clean(text: &str) -> String {
         .filter(|c| !c.is_control())
         .filter(|c| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
         .collect()
-}
-
-/// Cuts to a display width, with an ellipsis where something is missing.
-pub fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        let next = used + unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
-        if next > width {
-            break;
-        }
-        used = next;
-        kept.push(c);
-    }
-    // A blank before the ellipsis would look like a word.
-    kept.truncate(kept.trim_end().len());
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
 }
 
 /// `main@sha1:0123abcd` of a whole revision: digests keep eight digits.

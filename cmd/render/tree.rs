@@ -4,7 +4,8 @@ use anstyle::{AnsiColor, Style};
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::k8s::kstatus::Status;
 
-use super::table::{clean, cut};
+use super::table::clean;
+use super::wrap::cut;
 
 /// Draws a tree, cut at `width`, with the status behind the name where it is worth a word.
 pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {

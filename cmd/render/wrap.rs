@@ -2,8 +2,6 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::table::cut;
-
 /// Breaks a text between words into lines of a width; a word that is longer is broken where the line ends. What does not fit
 /// in so many lines is cut, with an ellipsis.
 pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
@@ -38,6 +36,29 @@ pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Cuts to a display width, with an ellipsis where something is missing.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        let next = used + c.width().unwrap_or(0);
+        if next > width {
+            break;
+        }
+        used = next;
+        kept.push(c);
+    }
+    // A blank before the ellipsis would look like a word.
+    kept.truncate(kept.trim_end().len());
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::args::WaitArgs;
 use crate::common::connect::cli_error;
+use crate::common::operator::way_without;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, plan_counts, reconcile_here,
 };
@@ -79,7 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             ))
             .cause(coverage.to_string())
             .object(target.reference())
-            .hint(format!("reconcile it from here with `{here}`")));
+            .hint(way_without(&session, &coverage, "reconcile it from here", &here)));
         }
         if !args.wait.wait {
             return Ok(Exit::Done);

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::connect::cli_error;
+use crate::common::operator::way_without;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator,
     uninstall_here,
@@ -122,7 +123,7 @@ fn refuse_without_operator(
     Err(CliError::failed(format!("cannot uninstall {}: nobody would do it", session.place(&target.reference())))
         .cause(coverage.to_string())
         .object(target.reference())
-        .hint(format!("do it from here with `{without} --in-process`")))
+        .hint(way_without(session, coverage, "do it from here", &format!("{without} --in-process"))))
 }
 
 /// Deletes the object and follows what the operator does with it.

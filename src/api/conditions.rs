@@ -1,4 +1,4 @@
-//! Conditions as kstatus reads them: set, remove, and the rules that hold between them.
+//! Conditions as kstatus reads them: set, remove, the rules that hold between them, and their schema.
 //!
 //! `Ready` sums up, `Reconciling` says that work goes on, `Stalled` that a person has to act; the last two exclude each
 //! other. `lastTransitionTime` moves only when the status does, as the Kubernetes API conventions have it
@@ -6,6 +6,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::well_known::{condition, reason};
 
@@ -141,6 +142,46 @@ fn cut(message: &str) -> String {
         return message.into();
     }
     message.chars().take(MAX_MESSAGE - MARK.len()).chain(MARK.chars()).collect()
+}
+
+/// Returns the schema of a list of conditions, with the constraints of the Kubernetes API conventions.
+pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "description": "One aspect of the state of the installation.",
+            "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+            "properties": {
+                "lastTransitionTime": {
+                    "type": "string", "format": "date-time",
+                    "description": "When the status last became what it is.",
+                },
+                "message": {
+                    "type": "string", "maxLength": MAX_MESSAGE,
+                    "description": "Details for a person to read; may be empty.",
+                },
+                "observedGeneration": {
+                    "type": "integer", "format": "int64", "minimum": 0,
+                    "description": "metadata.generation that the condition was set for.",
+                },
+                "reason": {
+                    "type": "string", "minLength": 1, "maxLength": 1024,
+                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                    "description": "Why the status is what it is, as one word for programs.",
+                },
+                "status": {
+                    "type": "string", "enum": ["True", "False", "Unknown"],
+                    "description": "Whether the condition holds.",
+                },
+                "type": {
+                    "type": "string", "maxLength": 316,
+                    "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                    "description": "Name of the aspect.",
+                },
+            },
+        },
+    })
 }
 
 #[cfg(test)]

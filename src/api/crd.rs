@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use super::flux_instance::FluxInstance;
@@ -180,45 +179,4 @@ fn complete_root(schema: &mut Value, kind: &str, description: &str, validations:
     root.insert("description".into(), description.into());
     root.insert("properties".into(), properties);
     root.insert("x-kubernetes-validations".into(), validations);
-}
-
-/// Schema of a list of conditions, with the constraints of the Kubernetes API conventions
-/// (<https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md>).
-pub(super) fn conditions_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "description": "One aspect of the state of the installation.",
-            "required": ["lastTransitionTime", "message", "reason", "status", "type"],
-            "properties": {
-                "lastTransitionTime": {
-                    "type": "string", "format": "date-time",
-                    "description": "When the status last became what it is.",
-                },
-                "message": {
-                    "type": "string", "maxLength": 32768,
-                    "description": "Details for a person to read; may be empty.",
-                },
-                "observedGeneration": {
-                    "type": "integer", "format": "int64", "minimum": 0,
-                    "description": "metadata.generation that the condition was set for.",
-                },
-                "reason": {
-                    "type": "string", "minLength": 1, "maxLength": 1024,
-                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-                    "description": "Why the status is what it is, as one word for programs.",
-                },
-                "status": {
-                    "type": "string", "enum": ["True", "False", "Unknown"],
-                    "description": "Whether the condition holds.",
-                },
-                "type": {
-                    "type": "string", "maxLength": 316,
-                    "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-                    "description": "Name of the aspect.",
-                },
-            },
-        },
-    })
 }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::components::{Component, Variant};
-use super::{crd, rules, well_known};
+use super::{conditions, rules, well_known};
 
 /// Values of `spec.cluster.type`.
 pub const CLUSTER_TYPES: [&str; 5] = ["kubernetes", "openshift", "aws", "azure", "gcp"];
@@ -312,7 +312,7 @@ pub struct FluxInstanceStatus {
     pub components: Vec<ComponentImage>,
     /// Ready, Reconciling and Stalled, as kstatus reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "crd::conditions_schema")]
+    #[schemars(schema_with = "conditions::schema")]
     pub conditions: Vec<Condition>,
     /// The last five configurations and how reconciling each went, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

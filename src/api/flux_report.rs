@@ -8,7 +8,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::crd;
+use super::conditions;
 
 /// What the operator has found.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -157,7 +157,7 @@ pub struct ReportedSync {
 pub struct FluxReportStatus {
     /// Ready: whether this report is up to date.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "crd::conditions_schema")]
+    #[schemars(schema_with = "conditions::schema")]
     pub conditions: Vec<Condition>,
     /// Value of the annotation reconcile.fluxcd.io/requestedAt that was honoured last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

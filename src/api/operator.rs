@@ -1,7 +1,9 @@
-//! What the Deployment of the operator says: whether it is one, and whether a pod of it could be at work. Pure.
+//! What the Deployment and the lease of an operator say: whether it is one, and whether it is at work. Pure.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::lease::{Holder, LeaseRecord};
 use super::well_known::{NAME_LABEL, OPERATOR_NAME};
 use crate::k8s::{ObjectId, fields};
 
@@ -34,6 +36,51 @@ pub fn ready_replicas(deployment: &Value) -> i64 {
 /// Whether a pod of the Deployment could be at work.
 pub fn has_ready_pod(deployment: &Value) -> bool {
     ready_replicas(deployment) > 0
+}
+
+/// Whether an operator looks after the instances of its namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperatorState<'a> {
+    /// It renews its lease; or it has none, and a pod of its Deployment is ready.
+    Running,
+    /// A run from a terminal is at work right now.
+    TerminalRun(String),
+    /// There is a Deployment, and no pod of it is ready.
+    Stopped(&'a Value),
+    /// Its pod is ready, and it no longer renews its lease.
+    Silent(&'a Value, LeaseRecord),
+    Absent,
+    /// Deployments cannot be read.
+    Unknown,
+}
+
+impl<'a> OperatorState<'a> {
+    /// Judges the Deployment and the lease of an operator together, at a moment.
+    pub fn of(deployment: Option<&'a Value>, lease: Option<LeaseRecord>, now: Timestamp) -> Self {
+        let expired = match lease {
+            Some(record) if record.is_fresh(now) => match record.holder {
+                Holder::Terminal(name) => return OperatorState::TerminalRun(name),
+                _ => return OperatorState::Running,
+            },
+            Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
+            // Nobody holds it, or a run from a terminal left it behind: that says nothing about an operator.
+            _ => None,
+        };
+        match (deployment, expired) {
+            (Some(deployment), _) if !has_ready_pod(deployment) => OperatorState::Stopped(deployment),
+            (Some(deployment), Some(record)) if elects_a_leader(deployment) => {
+                OperatorState::Silent(deployment, record)
+            }
+            (Some(_), _) => OperatorState::Running,
+            (None, _) => OperatorState::Absent,
+        }
+    }
+}
+
+/// Whether the operator of a Deployment renews a lease while it works (spec: semantics §6, on unless it is switched off).
+fn elects_a_leader(deployment: &Value) -> bool {
+    let containers = fields::items(deployment, "/spec/template/spec/containers");
+    !containers.iter().flat_map(|one| fields::items(one, "/args")).any(|arg| arg == "--enable-leader-election=false")
 }
 
 #[cfg(test)]

@@ -17,13 +17,12 @@ use x509_cert::der::Decode;
 
 use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::diagnose;
-use super::discovery::Served;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
 use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
-use super::lease::HeldLease;
 use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, WriteObserver, bounded};
+use super::served::Served;
 use crate::format::error::innermost;
 use crate::format::proxy::{self, ProxyEnvironment};
 use crate::k8s::ObjectId;
@@ -88,7 +87,7 @@ pub struct Cluster {
     pub(super) client: Client,
     /// The client and the policy that it was made of.
     unbounded: Client,
-    policy: CallPolicy,
+    pub(super) policy: CallPolicy,
     pub endpoint: Endpoint,
     /// The context's own namespace, or the pod's.
     pub namespace: Option<String>,
@@ -346,19 +345,13 @@ impl Cluster {
         self.with_policy(CallPolicy { requests: Some(observer), ..self.policy.clone() })
     }
 
-    /// The same cluster, to which nothing is written any more once the lease is over.
-    #[must_use]
-    pub fn under(&self, lease: &HeldLease) -> Self {
-        self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })
-    }
-
     /// The same cluster, to which nothing is written: see [`Rehearsal`].
     #[must_use]
     pub fn rehearsed(&self, rehearsal: Arc<Rehearsal>) -> Self {
         self.with_policy(CallPolicy { rehearsal: Some(rehearsal), ..self.policy.clone() })
     }
 
-    fn with_policy(&self, policy: CallPolicy) -> Self {
+    pub(super) fn with_policy(&self, policy: CallPolicy) -> Self {
         Cluster { client: bounded(self.unbounded.clone(), policy.clone()), policy, ..self.clone() }
     }
 

@@ -4,7 +4,7 @@ use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
 use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
-use super::lease::LeaseIsOver;
+use super::lease_guard::LeaseIsOver;
 use super::retry::MAX_ATTEMPTS;
 use super::transport::{TimedOut, chain};
 use crate::k8s::ObjectId;

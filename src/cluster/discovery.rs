@@ -1,9 +1,7 @@
 //! Where the API server serves a kind. What it said about a group is remembered for some minutes; that it serves something
 //! not, never: the next request may be about a definition that was just installed.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResource, APIResourceList};
 use kube::discovery::{Discovery, Scope};
@@ -12,26 +10,6 @@ use super::call::Call;
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::{self, ResourceType};
 use crate::k8s::split_api_version;
-
-/// How long an answer is believed.
-const REMEMBERED: Duration = Duration::from_secs(300);
-
-/// What the server said about a group and version.
-#[derive(Default)]
-pub(super) struct Served(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
-
-impl Served {
-    fn get(&self, group_version: &str) -> Option<Arc<APIResourceList>> {
-        let served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (when, list) = served.get(group_version)?;
-        (when.elapsed() < REMEMBERED).then(|| list.clone())
-    }
-
-    fn set(&self, group_version: &str, list: &Arc<APIResourceList>) {
-        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        served.insert(group_version.to_owned(), (Instant::now(), list.clone()));
-    }
-}
 
 impl Cluster {
     /// Finds the kind a word means: kind, singular, plural, short name, or one of them with `.group`; in any case.

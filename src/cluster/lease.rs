@@ -17,6 +17,8 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::lease_guard::LeaseGuard;
+use super::retry::CallPolicy;
 use super::{Cluster, ClusterError};
 use crate::api::lease::{Freshness, Holder, LeaseRecord};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
@@ -197,6 +199,12 @@ impl Cluster {
             }
         }
     }
+
+    /// The same cluster, to which nothing is written any more once the lease is over.
+    #[must_use]
+    pub fn under(&self, lease: &HeldLease) -> Self {
+        self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })
+    }
 }
 
 /// A lease that is ours; it is renewed in the background. Dropped without [`HeldLease::release`] it runs out by itself.
@@ -209,21 +217,6 @@ pub struct HeldLease {
     until: watch::Receiver<Instant>,
     renewal: JoinHandle<()>,
 }
-
-/// Says whether a lease is still ours, at any moment and without a request.
-#[derive(Clone)]
-pub(super) struct LeaseGuard(watch::Receiver<Instant>);
-
-impl LeaseGuard {
-    pub(super) fn holds(&self) -> bool {
-        Instant::now() < *self.0.borrow()
-    }
-}
-
-/// The lease under which a request was to be sent is over.
-#[derive(Debug, thiserror::Error)]
-#[error("the lease is no longer held")]
-pub(super) struct LeaseIsOver;
 
 impl HeldLease {
     /// `sent` is when the request that took the lease was sent.

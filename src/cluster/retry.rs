@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::credential_plugin::PluginToken;
-use super::lease::{LeaseGuard, LeaseIsOver};
+use super::lease_guard::{LeaseGuard, LeaseIsOver};
 use super::rehearsal::Rehearsal;
 use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
 use crate::format::backoff::Backoff;

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::Shared;
+use super::{Shared, Wires};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
 use crate::cluster::watch::{Change, Follower};
@@ -183,13 +183,17 @@ impl Fleet {
         self.changed();
     }
 
-    fn end_list(&self, kind: &'static FluxKind, api_version: String) {
+    /// Returns whether the kind was not known until now.
+    fn end_list(&self, kind: &'static FluxKind, api_version: String) -> bool {
+        let mut is_new = false;
         if let Some(objects) = self.kinds().get_mut(kind.kind) {
             let list = objects.list;
             objects.kept.retain(|_, kept| kept.list == list);
+            is_new = objects.api_version.is_empty();
             objects.api_version = api_version;
         }
         self.changed();
+        is_new
     }
 
     /// The kind is not installed, or not any more.
@@ -243,11 +247,11 @@ impl Collector for FleetMetrics {
 }
 
 /// Keeps the fleet up to date.
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let (tell, definitions) = broadcast::channel(DEFINITIONS);
     let mut tasks = JoinSet::new();
     for kind in FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport") {
-        tasks.spawn(follow(cluster.clone(), shared.clone(), kind, definitions.resubscribe()));
+        tasks.spawn(follow(cluster.clone(), shared.clone(), wires.clone(), kind, definitions.resubscribe()));
     }
     tasks.spawn(async move {
         let options = ListOptions { metadata_only: true, ..ListOptions::labelled(PART_OF_FLUX) };
@@ -283,6 +287,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>) {
 async fn follow(
     cluster: Cluster,
     shared: Arc<Shared>,
+    wires: Wires,
     kind: &'static FluxKind,
     mut definitions: broadcast::Receiver<String>,
 ) {
@@ -295,7 +300,10 @@ async fn follow(
         let begun = Instant::now();
         match list(&cluster, fleet, kind).await {
             Ok(Listed::All(end)) => {
-                fleet.end_list(kind, end.resource.api_version());
+                // A report that was written before does not have the kind.
+                if fleet.end_list(kind, end.resource.api_version()) {
+                    wires.report.notify_one();
+                }
                 follow_from(&cluster, fleet, kind, end).await;
                 if begun.elapsed() >= LONG_LIFE {
                     pauses = fresh();
@@ -412,7 +420,7 @@ mod tests {
             set(&fleet, "gitrepo", &object(name, json!({"suspend": name == "two"})));
         }
         assert_eq!(fleet.stats(), [], "not all of it has come");
-        fleet.end_list(git, "source.toolkit.fluxcd.io/v1beta2".to_owned());
+        assert!(fleet.end_list(git, "source.toolkit.fluxcd.io/v1beta2".to_owned()), "it was not known");
         let [row] = <[StatsRow; 1]>::try_from(fleet.stats()).unwrap();
         assert_eq!((row.running, row.suspended, row.storage_bytes), (2, 1, 6144));
         assert_eq!(row.api_version, "source.toolkit.fluxcd.io/v1beta2");
@@ -420,7 +428,7 @@ mod tests {
 
         fleet.begin_list(git);
         set(&fleet, "gitrepo", &object("one", json!({})));
-        fleet.end_list(git, "source.toolkit.fluxcd.io/v1".to_owned());
+        assert!(!fleet.end_list(git, "source.toolkit.fluxcd.io/v1".to_owned()));
         assert_eq!(fleet.stats()[0].running, 1);
         fleet.remove(git, &FluxObject::of(&object("one", json!({}))));
         assert_eq!(fleet.stats()[0].running, 0);

@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::next_step::NextStep;
-use super::operator::OperatorState;
 use super::read::snapshot::Snapshot;
 use super::upgrade::{self, Argument, Target};
 use super::{components, operator, trace, version};
 use crate::api::crd;
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind, INSTANCE};
 use crate::api::lease::Holder;
+use crate::api::operator::OperatorState;
 use crate::api::operator::{desired_replicas, runs_this_program};
 use crate::api::well_known::{self, condition};
 use crate::api::{CheckedInstance, FluxInstance};

@@ -5,26 +5,10 @@ use serde_json::Value;
 
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, LEASE};
-use crate::api::lease::{Holder, LeaseRecord};
-use crate::api::operator::has_ready_pod;
+use crate::api::lease::LeaseRecord;
+use crate::api::operator::OperatorState;
 use crate::api::well_known;
 use crate::k8s::fields;
-
-/// What the Deployment and the lease of the operator say together.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum OperatorState<'a> {
-    /// It renews its lease; or it has none, and a pod of its Deployment is ready.
-    Running,
-    /// A run from a terminal is at work right now.
-    TerminalRun(String),
-    /// There is a Deployment, and no pod of it is ready.
-    Stopped(&'a Value),
-    /// Its pod is ready, and it no longer renews its lease.
-    Silent(&'a Value, LeaseRecord),
-    Absent,
-    /// Deployments cannot be read.
-    Unknown,
-}
 
 /// The operator's Deployment: by label in the instance's namespace or anywhere, else by name in that namespace.
 pub(crate) fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
@@ -47,23 +31,9 @@ pub(crate) fn elsewhere<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timest
 
 /// Whether anybody looks after the instances of a namespace, at a moment.
 pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
-    let deployment = deployment(snapshot, namespace);
-    let lease = lease(snapshot, namespace);
-    let expired = match lease {
-        Some(record) if record.is_fresh(now) => match record.holder {
-            Holder::Terminal(name) => return OperatorState::TerminalRun(name),
-            _ => return OperatorState::Running,
-        },
-        Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
-        // Nobody holds it, or a run from a terminal left it behind: that says nothing about an operator.
-        _ => None,
-    };
-    match (deployment, expired) {
-        (Some(deployment), _) if !has_ready_pod(deployment) => OperatorState::Stopped(deployment),
-        (Some(deployment), Some(record)) => OperatorState::Silent(deployment, record),
-        (Some(_), None) => OperatorState::Running,
-        (None, _) if snapshot.knows(&DEPLOYMENT) => OperatorState::Absent,
-        (None, _) => OperatorState::Unknown,
+    match OperatorState::of(deployment(snapshot, namespace), lease(snapshot, namespace), now) {
+        OperatorState::Absent if !snapshot.knows(&DEPLOYMENT) => OperatorState::Unknown,
+        state => state,
     }
 }
 
@@ -89,11 +59,15 @@ mod tests {
         let old = "2026-01-01T00:00:00.000000Z";
         let other =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x", "namespace": "fs"}});
+        let mut without_election = operator(1, 1);
+        without_election["spec"]["template"]["spec"]["containers"] =
+            json!([{"args": ["--enable-leader-election=false"]}]);
         let cases = [
             (vec![operator(1, 1)], "Running"),
             (vec![operator(1, 1), lease("pod_1", fresh)], "Running"),
             (vec![operator(1, 1), lease("pod_1", old)], "Silent"),
             (vec![operator(1, 1), lease("", old)], "Running"),
+            (vec![without_election, lease("pod_1", old)], "Running"),
             (vec![operator(1, 1), lease("flux-operator-ctl/h_1", old)], "Running"),
             (vec![operator(1, 1), lease("flux-operator-ctl/h_1", fresh)], "TerminalRun"),
             (vec![operator(0, 0)], "Stopped"),

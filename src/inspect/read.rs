@@ -5,5 +5,6 @@ pub mod from_cluster;
 pub mod from_dump;
 pub mod logs;
 pub mod pages;
+mod requests;
 pub mod snapshot;
 mod trimmed;

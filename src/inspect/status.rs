@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::instance::InstanceRow;
 use super::next_step::NextStep;
-use super::operator::{self, OperatorState};
+use super::operator;
 use super::read::snapshot::Snapshot;
 use super::resources::{self, ResourceRow};
 use super::version::{VersionView, version};
 use super::{components, inventory};
 use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
+use crate::api::operator::OperatorState;
 use crate::api::operator::desired_replicas;
 use crate::api::well_known;
 use crate::k8s::kstatus::{self, Status};

@@ -29,10 +29,10 @@ pub use cause::{Cause, Evidence, Reason};
 pub use overview::{CauseGroup, Overview, overview, overview_of};
 
 use super::next_step::{NextStep, SecretKind};
-use super::operator::{self, OperatorState};
+use super::operator;
 use super::{components, inventory};
-use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE};
-use crate::api::operator::desired_replicas;
+use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE, Suspension};
+use crate::api::operator::{OperatorState, desired_replicas};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::fields;
@@ -327,10 +327,10 @@ impl<'a> Walk<'a> {
     }
 
     fn suspended(&self, object: &Value) -> Cause {
-        let evidence = if fields::group(object) == well_known::GROUP {
-            format!("annotation {} is disabled", well_known::RECONCILE_ANNOTATION)
-        } else {
-            "spec.suspend is true".to_owned()
+        let suspension = kinds::of(fields::group(object), fields::kind(object)).map(|kind| kind.suspension);
+        let evidence = match suspension {
+            Some(Suspension::Annotation(key)) => format!("annotation {key} is disabled"),
+            _ => "spec.suspend is true".to_owned(),
         };
         Cause::new(Reason::Suspended, object, "reconciling is switched off")
             .evidence("metadata", evidence, None)

@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
@@ -30,7 +31,6 @@ use tower::Service;
 
 use super::access::{self, Access};
 use super::error::Reason;
-use super::registry::BlobStream;
 use crate::format::error::innermost;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
@@ -89,7 +89,7 @@ pub(super) enum Payload {
     },
     /// Can be sent once.
     Stream {
-        stream: Option<Box<BlobStream>>,
+        stream: Option<BoxStream<'static, Result<Bytes, BoxError>>>,
         size: u64,
     },
 }
@@ -124,10 +124,9 @@ impl Payload {
                 StreamBody::new(futures::TryStreamExt::map_ok(pieces, counted)).boxed_unsync()
             }
             Payload::Stream { stream, .. } => {
-                let pieces = futures::stream::try_unfold(stream.take(), |stream| async move {
-                    let mut stream = stream.ok_or_else(|| BoxError::from("the content was sent already"))?;
-                    let piece = stream.next().await?;
-                    Ok::<_, BoxError>(piece.map(|piece| (piece, Some(stream))))
+                let pieces = stream.take().unwrap_or_else(|| {
+                    let spent = BoxError::from("the content was sent already");
+                    Box::pin(futures::stream::once(std::future::ready(Err(spent))))
                 });
                 StreamBody::new(futures::TryStreamExt::map_ok(pieces, counted)).boxed_unsync()
             }

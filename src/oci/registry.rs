@@ -13,10 +13,11 @@ use tokio::io::AsyncWriteExt;
 
 use super::digest::Hasher;
 use super::error::{Reason, registry_message};
-use super::http::{ByteCounter, Http, Outgoing, Payload, join, text};
+use super::http::{BoxError, ByteCounter, Http, Outgoing, Payload, join, text};
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
 use super::{Access, Credentials, Descriptor, Digest, Manifest, MediaType, OciError, Platform, Reference, Repository};
+use crate::format::backoff::Backoff;
 
 /// Of an answer that reports a failure.
 const MAX_FAILURE_BYTES: u64 = 64 << 10;
@@ -150,6 +151,7 @@ impl Registries {
             body: None,
             pending: None,
             resumes: 0,
+            pauses: self.0.http.access.pauses(),
             is_over: false,
         }
     }
@@ -305,8 +307,11 @@ impl Registries {
             BlobSource::Bytes(bytes) => Payload::Bytes(bytes.clone()),
             BlobSource::File { path, offset } => Payload::File { path: path.clone(), offset: *offset, size },
             BlobSource::Repository(registries, from) => {
-                let stream = Box::new(registries.blob(from, descriptor));
-                Payload::Stream { stream: Some(stream), size }
+                let pieces = futures::stream::try_unfold(registries.blob(from, descriptor), |mut blob| async move {
+                    let piece = blob.next().await?;
+                    Ok::<_, BoxError>(piece.map(|piece| (piece, blob)))
+                });
+                Payload::Stream { stream: Some(Box::pin(pieces)), size }
             }
         };
         let kind = HeaderValue::from_static("application/octet-stream");
@@ -533,6 +538,7 @@ pub struct BlobStream {
     /// What arrived with the last of the bytes that were passed over.
     pending: Option<Bytes>,
     resumes: u32,
+    pauses: Backoff,
     is_over: bool,
 }
 
@@ -582,7 +588,7 @@ impl BlobStream {
                 Err(reason) if reason.is_transient() && self.resumes < MAX_RESUMES => {
                     self.resumes += 1;
                     tracing::debug!(%what, received = self.received, %reason, "asking for the rest of a blob");
-                    tokio::time::sleep(self.registries.0.http.access.retry_pause).await;
+                    tokio::time::sleep(self.pauses.next_pause()).await;
                 }
                 Err(reason) => return Err(reason),
             }

@@ -19,12 +19,13 @@ use crate::api::operator::{is_operator, runs_this_program};
 use crate::api::well_known::{NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::{ObjectId, fields};
-use crate::reconcile::apply::{self, Applied, Change, RunContext};
+use crate::reconcile::RunContext;
+use crate::reconcile::apply::{self, Applied};
 use crate::reconcile::health::{self, Goal, Waited};
 use crate::reconcile::interrupt::{Hear, never};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::plan::{self, ApplyStage, PlannedObject, Step};
-use crate::reconcile::progress::{Action, Progress, Stage, Update};
+use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
 
 /// Requests at a time.
 pub(super) const CONCURRENCY: usize = 8;

@@ -18,7 +18,7 @@ use crate::api::kinds::{self, FluxKind, INSTANCE, LEASE};
 use crate::api::well_known::{GROUP, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, fields};
-use crate::reconcile::apply::RunContext;
+use crate::reconcile::RunContext;
 use crate::reconcile::health::Goal;
 use crate::reconcile::interrupt::never;
 use crate::reconcile::live_objects::LiveObjects;

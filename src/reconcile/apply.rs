@@ -6,27 +6,21 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
-use super::interrupt::{Hear, Interrupt, Interrupts, interrupted, requested_stop};
+use super::context::RunContext;
+use super::interrupt::{Hear, Interrupt, interrupted, requested_stop};
 use super::live_objects::LiveObjects;
-use super::plan::{self, ApplyError, Decision, PlannedObject, Step};
-use super::progress::{Action, Progress, Update};
+use super::outcome::ApplyError;
+use super::plan::{self, Decision, PlannedObject, Step};
+use super::progress::{Action, Change, Update};
 use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::{Cluster, WriteOptions};
 use crate::format::backoff::Backoff;
-use crate::k8s::ObjectId;
 
 /// How long a kind that was just defined may take until the API server serves it.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a run that was stopped waits for the answers to what it has sent.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
-
-/// One object of a run and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    pub object: ObjectId,
-    pub action: Action,
-}
 
 /// What became of one stage.
 #[derive(Debug, Default)]
@@ -35,18 +29,6 @@ pub struct Applied {
     pub changes: Vec<Change>,
     pub errors: Vec<ApplyError>,
     pub interrupt: Option<Interrupt>,
-}
-
-/// What every step of a run works with.
-#[derive(Clone, Copy)]
-pub struct RunContext<'a> {
-    pub cluster: &'a Cluster,
-    /// Field managers to take over besides the usual ones.
-    pub extra_managers: &'a [String],
-    /// Requests at a time.
-    pub concurrency: usize,
-    pub interrupts: &'a Interrupts,
-    pub progress: &'a dyn Progress,
 }
 
 /// Applies the objects of one stage and records in `live_objects` what the server made of them.

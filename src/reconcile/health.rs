@@ -7,7 +7,7 @@ use futures::stream::{BoxStream, SelectAll};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, MissedTickBehavior};
 
-use super::apply::RunContext;
+use super::context::RunContext;
 use super::interrupt::{Hear, Interrupt, interrupted};
 use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;

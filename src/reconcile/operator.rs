@@ -1,7 +1,7 @@
 //! Whether somebody in the cluster looks at an instance: who asks for a reconciliation wants to know before waiting.
 //!
-//! An operator looks at the one instance called `flux` in its own namespace. It is alive when it renews its lease, or
-//! when a pod of its Deployment is ready; an operator that runs outside the cluster has only the lease.
+//! An operator looks at the one instance called `flux` in its own namespace. Whether it is at work is what
+//! [`OperatorState`] says; an operator that runs outside the cluster has only the lease.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
 use crate::api::lease::{Holder, LeaseRecord};
-use crate::api::operator::{desired_replicas, has_ready_pod, is_operator, ready_replicas};
+use crate::api::operator::{OperatorState, desired_replicas, has_ready_pod, is_operator, ready_replicas};
 use crate::api::well_known::{INSTANCE_NAME, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
@@ -20,11 +20,18 @@ use crate::k8s::ObjectId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     pub namespace: String,
-    pub alive: bool,
-    /// Who holds the lease, if it is fresh.
-    pub holder: Option<String>,
-    /// Why it is not alive, or how it is.
+    pub standing: Standing,
+    /// What shows its standing: its lease, or its Deployment.
     pub state: String,
+}
+
+/// How an operator stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Running,
+    /// A pod of this Deployment is ready, and no longer renews the lease: it answers nobody, and could go on at any moment.
+    Silent(ObjectId),
+    Stopped,
 }
 
 /// What an instance may expect.
@@ -36,7 +43,7 @@ pub enum OperatorCoverage {
     OtherName,
     /// The running operator looks at another namespace.
     OtherNamespace(Operator),
-    /// There is an operator, and it does not run.
+    /// There is an operator, and it does not run, or stands still.
     NotRunning(Operator),
     NotInstalled,
     /// The user may not look for operators.
@@ -47,6 +54,12 @@ impl OperatorCoverage {
     /// Whether it is certain that nobody will look at the instance.
     pub fn is_nobody(&self) -> bool {
         !matches!(self, OperatorCoverage::Watched(_) | OperatorCoverage::Unknown(_))
+    }
+}
+
+impl Operator {
+    pub fn is_running(&self) -> bool {
+        self.standing == Standing::Running
     }
 }
 
@@ -113,36 +126,55 @@ static DEPLOYMENT_TYPE: ResourceType = DEPLOYMENT;
 
 /// Pure: what leases and Deployments say about operators.
 fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>, now: Timestamp) -> Vec<Operator> {
-    let mut found: BTreeMap<String, Operator> = BTreeMap::new();
+    let mut found: BTreeMap<String, (Option<&Value>, Option<LeaseRecord>)> = BTreeMap::new();
     for deployment in deployments {
-        let ObjectId { namespace, name, .. } = ObjectId::of(deployment);
-        let (desired, ready) = (desired_replicas(deployment), ready_replicas(deployment));
-        let state = match (desired, ready) {
-            (0, 0) => format!("deployment/{namespace}/{name} is scaled to 0"),
-            _ => format!("deployment/{namespace}/{name} has {ready} of {desired} replicas ready"),
-        };
-        let operator = Operator { namespace: namespace.clone(), alive: has_ready_pod(deployment), holder: None, state };
-        let known = found.entry(namespace).or_insert_with(|| operator.clone());
-        if operator.alive && !known.alive {
-            *known = operator;
+        let (known, _) = found.entry(ObjectId::of(deployment).namespace).or_default();
+        if known.is_none_or(|known| !has_ready_pod(known)) {
+            *known = Some(deployment);
         }
     }
     for lease in leases {
         let record = LeaseRecord::of(lease);
         // A run from a terminal takes the lease as well; it is no operator.
-        let Holder::Operator(holder) = record.holder.clone() else { continue };
-        if !record.is_fresh(now) {
-            continue;
+        if matches!(record.holder, Holder::Operator(_)) {
+            found.entry(ObjectId::of(lease).namespace).or_default().1 = Some(record);
         }
-        let namespace = ObjectId::of(lease).namespace;
-        let state = format!("{holder} holds lease/{namespace}/{OPERATOR_NAME}");
-        found.insert(namespace.clone(), Operator { namespace, alive: true, holder: Some(holder), state });
     }
-    found.into_values().collect()
+    let found = found.into_iter();
+    found.filter_map(|(namespace, (deployment, lease))| operator(namespace, deployment, lease, now)).collect()
+}
+
+fn operator(
+    namespace: String,
+    deployment: Option<&Value>,
+    lease: Option<LeaseRecord>,
+    now: Timestamp,
+) -> Option<Operator> {
+    let pods = deployment.map(|deployment| {
+        let name = ObjectId::of(deployment).name;
+        match (desired_replicas(deployment), ready_replicas(deployment)) {
+            (0, 0) => format!("deployment/{namespace}/{name} is scaled to 0"),
+            (desired, ready) => format!("deployment/{namespace}/{name} has {ready} of {desired} replicas ready"),
+        }
+    });
+    let held = |record: &LeaseRecord| format!("{} holds lease/{namespace}/{OPERATOR_NAME}", record.holder);
+    let (standing, state) = match OperatorState::of(deployment, lease.clone(), now) {
+        OperatorState::Running => {
+            let fresh = lease.as_ref().filter(|record| record.is_fresh(now)).map(held);
+            (Standing::Running, fresh.or(pods)?)
+        }
+        OperatorState::Stopped(_) => (Standing::Stopped, pods?),
+        OperatorState::Silent(deployment, record) => {
+            let last = record.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
+            (Standing::Silent(ObjectId::of(deployment)), format!("{} and no longer renews it ({last})", held(&record)))
+        }
+        OperatorState::Absent | OperatorState::TerminalRun(_) | OperatorState::Unknown => return None,
+    };
+    Some(Operator { namespace, standing, state })
 }
 
 /// Returns the operator of a namespace, running or not, among Deployments of that namespace that were read anyway.
-pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
+pub fn operator_of<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
     let own = |deployment: &&Value| ObjectId::of(deployment).namespace == namespace && is_operator(deployment);
     // Without leases no time is looked at.
     operators(&[], deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()
@@ -150,10 +182,10 @@ pub fn among<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &s
 
 fn coverage_of(operators: &[Operator], namespace: &str, name: &str) -> OperatorCoverage {
     let own = operators.iter().find(|o| o.namespace == namespace);
-    let alive = operators.iter().find(|o| o.alive);
+    let alive = operators.iter().find(|o| o.is_running());
     match (own, alive) {
         _ if name != INSTANCE_NAME => OperatorCoverage::OtherName,
-        (Some(own), _) if own.alive => OperatorCoverage::Watched(own.clone()),
+        (Some(own), _) if own.is_running() => OperatorCoverage::Watched(own.clone()),
         (Some(own), _) => OperatorCoverage::NotRunning(own.clone()),
         (None, Some(other)) => OperatorCoverage::OtherNamespace(other.clone()),
         (None, None) => operators.first().cloned().map_or(OperatorCoverage::NotInstalled, OperatorCoverage::NotRunning),
@@ -191,7 +223,7 @@ mod tests {
         for (leases, deployments) in [
             (vec![lease("flux-system", "host_1", FRESH)], vec![]),
             (vec![], vec![deployment("flux-system", 1, 1)]),
-            (vec![lease("flux-system", "host_1", OLD)], vec![deployment("flux-system", 1, 1)]),
+            (vec![lease("flux-system", "", OLD)], vec![deployment("flux-system", 1, 1)]),
             (vec![lease("flux-system", "host_1", FRESH)], vec![deployment("flux-system", 1, 0)]),
         ] {
             assert_eq!(
@@ -206,11 +238,11 @@ mod tests {
     fn an_operator_is_told_from_other_deployments_by_name_or_label() {
         let mut flux = deployment("flux-system", 1, 1);
         flux["metadata"]["name"] = json!("source-controller");
-        assert_eq!(among([&flux], "flux-system"), None);
+        assert_eq!(operator_of([&flux], "flux-system"), None);
         flux["metadata"]["labels"] = json!({"app.kubernetes.io/name": "flux-operator"});
-        assert!(among([&flux], "flux-system").unwrap().alive);
-        assert!(!among([&deployment("flux-system", 1, 0)], "flux-system").unwrap().alive);
-        assert_eq!(among([&deployment("other", 1, 1)], "flux-system"), None);
+        assert!(operator_of([&flux], "flux-system").unwrap().is_running());
+        assert!(!operator_of([&deployment("flux-system", 1, 0)], "flux-system").unwrap().is_running());
+        assert_eq!(operator_of([&deployment("other", 1, 1)], "flux-system"), None);
     }
 
     #[test]
@@ -219,6 +251,11 @@ mod tests {
         assert_eq!(
             judged(&[lease("flux-system", "host_1", OLD)], &[deployment("flux-system", 1, 0)], "flux"),
             "the operator in namespace flux-system is not running: deployment/flux-system/flux-operator has 0 of 1 replicas ready"
+        );
+        assert_eq!(
+            judged(&[lease("flux-system", "host_1", OLD)], &[deployment("flux-system", 1, 1)], "flux"),
+            "the operator in namespace flux-system is not running: host_1 holds lease/flux-system/flux-operator and no longer \
+             renews it (last at 2026-11-21T05:00:00Z)"
         );
         assert_eq!(
             judged(&[], &[deployment("other", 0, 0)], "flux"),

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::apply::Change;
+use super::custom_resources::CustomResources;
 use super::interrupt::Interrupt;
 use super::messages::{self, Unhealthy};
-use super::plan::ApplyError;
-use super::prune::CustomResources;
+use super::progress::Change;
 use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::ClusterError;
@@ -97,6 +96,16 @@ fn lost_text(definitions: &[(ObjectId, CustomResources)]) -> String {
 
 fn list_errors(errors: &[ApplyError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// A manifest the API server refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("{object} {phase} failed {}", source.sentence())]
+pub struct ApplyError {
+    pub object: ObjectId,
+    /// `dry-run` or `apply`.
+    pub phase: &'static str,
+    pub source: ClusterError,
 }
 
 /// Why a run did not get the instance ready.

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::custom_resources::{CustomResources, count_custom_resources};
 use super::live_objects::LiveObjects;
 use super::no_change_proof;
+use super::outcome::ApplyError;
 use super::ownership;
-use super::prune::{self, CustomResources};
 use crate::api::ComponentImage;
 use crate::api::takeover;
 use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
@@ -171,16 +172,6 @@ impl Plan {
         };
         self.objects.iter().filter(restarts).map(|planned| &planned.object).collect()
     }
-}
-
-/// A manifest the API server refuses.
-#[derive(Debug, thiserror::Error)]
-#[error("{object} {phase} failed {}", source.sentence())]
-pub struct ApplyError {
-    pub object: ObjectId,
-    /// `dry-run` or `apply`.
-    pub phase: &'static str,
-    pub source: ClusterError,
 }
 
 /// Stages of an apply; each waits until the one before is in force.
@@ -394,7 +385,7 @@ pub async fn prune(
         for one in planned.iter_mut().filter(|one| is_doomed(one)) {
             match elsewhere.get(&one.object.name) {
                 Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
-                None => one.custom_resources = prune::count_custom_resources(cluster, &one.live).await?,
+                None => one.custom_resources = count_custom_resources(cluster, &one.live).await?,
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use super::apply::RunContext;
+use super::context::RunContext;
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Hear, never};
 use super::live_objects::LiveObjects;

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::cluster::{Cluster, Retry};
 use crate::format::go_duration;
+use crate::k8s::ObjectId;
 use crate::k8s::kstatus::Status;
 
 /// Receives what a run tells. Called from the run itself: it must return at once.
@@ -96,6 +97,13 @@ impl Action {
             Action::Skipped => "skipped",
         }
     }
+}
+
+/// One object of a run and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub object: ObjectId,
+    pub action: Action,
 }
 
 /// One thing a run tells. Objects are named `Kind/namespace/name`.

@@ -6,47 +6,22 @@
 //! A controller that still ran would see its objects go and clean up what they deployed; a finalizer nobody clears would
 //! hold a definition for ever.
 
-use std::fmt;
-
 use futures::{FutureExt, StreamExt};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::apply::{Change, RunContext};
+use super::context::RunContext;
+use super::custom_resources::{list_custom_resources, resource_of};
 use super::health::{self, Goal, Waited};
 use super::interrupt::{Hear, Interrupt, requested_stop};
 use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
 use super::plan::{self, PlannedPrune, Step};
-use super::progress::{Action, Stage, Update};
+use super::progress::{Action, Change, Stage, Update};
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
-use crate::cluster::{Cluster, ClusterError, ListOptions, Propagation, WriteOptions};
-use crate::k8s::{ObjectId, ResourceType, fields};
-
-/// How many custom resources a plan names.
-const NAMED: usize = 5;
-
-/// Custom resources that go away with their definition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CustomResources {
-    pub kind: String,
-    pub count: usize,
-    /// `namespace/name` of the first of them, five at the most.
-    pub names: Vec<String>,
-}
-
-/// `3 GitRepository (apps/a, apps/b, web/c)`.
-impl fmt::Display for CustomResources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({}", self.count, self.kind, self.names.join(", "))?;
-        match self.count.saturating_sub(self.names.len()) {
-            0 => f.write_str(")"),
-            more => write!(f, " and {more} more)"),
-        }
-    }
-}
+use crate::cluster::{Cluster, ClusterError, Propagation, WriteOptions};
+use crate::k8s::ObjectId;
 
 /// An object that cannot go because of finalizers that are not Flux's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -303,37 +278,6 @@ pub(super) fn definitions_of<'a>(
     deletes.filter(|one| is_definition(&one.object) && one.step == Step::Prune).filter_map(|one| live.get(&one.object))
 }
 
-/// Returns how objects of a definition are reached: in a served version, the stored one if it is.
-fn resource_of(definition: &Value) -> ResourceType {
-    let is = |version: &&Value, member: &str| version.get(member) == Some(&Value::Bool(true));
-    let mut served = fields::items(definition, "/spec/versions").iter().filter(|version| is(version, "served"));
-    let version = served.clone().find(|version| is(version, "storage")).or_else(|| served.next());
-    let name = version.map(|version| fields::text(version, "/name")).unwrap_or_default();
-    ResourceType::of_definition(definition, name.to_owned())
-}
-
-/// Returns all objects of a definition.
-pub(super) async fn custom_resources(
-    cluster: &Cluster,
-    definition: &Value,
-) -> Result<(ResourceType, Vec<Value>), ClusterError> {
-    let resource = resource_of(definition);
-    let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
-    Ok((resource, list.map(|list| list.items).unwrap_or_default()))
-}
-
-/// Returns what goes away with a definition; `None` when there is nothing.
-pub(super) async fn count_custom_resources(
-    cluster: &Cluster,
-    definition: &Value,
-) -> Result<Option<CustomResources>, ClusterError> {
-    let (resource, objects) = custom_resources(cluster, definition).await?;
-    let names = objects.iter().take(NAMED).map(ObjectId::of);
-    let names = names.map(|id| if id.namespace.is_empty() { id.name } else { format!("{}/{}", id.namespace, id.name) });
-    let counted = CustomResources { kind: resource.kind.to_string(), count: objects.len(), names: names.collect() };
-    Ok((counted.count > 0).then_some(counted))
-}
-
 fn finalizers(object: &Value) -> Vec<String> {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array).into_iter().flatten();
     finalizers.filter_map(Value::as_str).map(str::to_owned).collect()
@@ -355,7 +299,7 @@ fn is_held(definition: &Value, held: &[Held]) -> bool {
 async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, ClusterError> {
     let mut all_held = vec![];
     for definition in definitions {
-        let (_, objects) = custom_resources(context.cluster, definition).await?;
+        let (_, objects) = list_custom_resources(context.cluster, definition).await?;
         all_held.extend(objects.iter().filter_map(held));
         let mut jobs = vec![];
         for object in objects.into_iter().filter(|object| finalizers(object).iter().any(|name| name == FLUX_FINALIZER))
@@ -387,13 +331,6 @@ mod tests {
         let object = |finalizers: Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a", "finalizers": finalizers}});
         assert_eq!(held(&object(json!([FLUX_FINALIZER, FINALIZER]))), None);
         assert_eq!(held(&object(json!([FLUX_FINALIZER, "example.com/x"]))).unwrap().finalizers, ["example.com/x"]);
-    }
-
-    #[test]
-    fn objects_are_reached_in_a_served_version() {
-        let definition = json!({"spec": {"group": "g", "scope": "Namespaced", "names": {"kind": "K", "plural": "ks"}, "versions": [
-            {"name": "v1", "served": false, "storage": true}, {"name": "v1beta2", "served": true, "storage": false}]}});
-        assert_eq!(resource_of(&definition).path(Some("n"), None), "/apis/g/v1beta2/namespaces/n/ks");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::announce::Announcer;
-use super::apply::{Change, RunContext};
+use super::context::RunContext;
 use super::draft::{self, SavedPlan, fetch_and_build, make_plan, objects_of_distribution, objects_to_read, read_more};
 use super::fetch::Distributions;
 use super::live_objects::LiveObjects;
@@ -20,7 +20,7 @@ use super::outcome::{Failure, Outcome, ReconcileError, Stop};
 use super::ownership;
 use super::plan::{self, Plan, fingerprint};
 use super::prepare::{make_definition, make_namespace};
-use super::progress::{Action, Progress, Silent, Stage, Update};
+use super::progress::{Action, Change, Progress, Silent, Stage, Update};
 use super::status::{IN_PROGRESS, StatusWriter, instance_id};
 use crate::api::manifest::{self, Manifest, NamespaceChoice};
 use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATION, condition};
@@ -245,9 +245,9 @@ async fn check_plan(
 
 /// Returns whether an operator is installed, and refuses to work beside a live one.
 fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOptions) -> Result<bool, ReconcileError> {
-    let operator = super::operator::among(live.of_kind("apps", "Deployment"), instance.namespace_or_default());
+    let operator = super::operator::operator_of(live.of_kind("apps", "Deployment"), instance.namespace_or_default());
     // Without a lease of our own to take, the operator is us.
-    if let Some(operator) = operator.as_ref().filter(|operator| operator.alive)
+    if let Some(operator) = operator.as_ref().filter(|operator| operator.is_running())
         && options.lease.is_some()
         && !options.force
     {

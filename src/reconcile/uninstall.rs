@@ -11,7 +11,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::apply::RunContext;
+use super::context::RunContext;
+use super::custom_resources::list_custom_resources;
 use super::draft::read_inventory;
 use super::interrupt::{self, Interrupt, Interrupts};
 use super::live_objects::LiveObjects;
@@ -140,8 +141,8 @@ async fn prepare_uninstall(
         name: OPERATOR_NAME.into(),
     });
     let mut live = LiveObjects::take(cluster, &to_read, options.concurrency).await?;
-    let operator = super::operator::among(live.of_kind("apps", "Deployment"), &id.namespace);
-    let operator_alive = operator.filter(|operator| operator.alive).map(|operator| operator.state);
+    let operator = super::operator::operator_of(live.of_kind("apps", "Deployment"), &id.namespace);
+    let operator_alive = operator.filter(|operator| operator.is_running()).map(|operator| operator.state);
     // As the reference does when a suspended instance is deleted.
     let leaves_all = options.respect_suspension && instance.is_suspended();
     let stale = plan::stale(&owned, &Default::default());
@@ -183,7 +184,7 @@ pub async fn uninstall_plan(
         held: vec![],
     };
     for definition in prune::definitions_of(prepared.deletes.iter(), &prepared.live) {
-        let (resource, objects) = prune::custom_resources(cluster, definition).await?;
+        let (resource, objects) = list_custom_resources(cluster, definition).await?;
         if !objects.is_empty() {
             plan.custom_resources.insert(resource.kind.to_string(), objects.len());
         }

@@ -1,4 +1,5 @@
-//! The floors of the house, as `docs/architecture.md` draws them: nothing climbs, and every room keeps to its trade.
+//! The floors of the house, as `docs/architecture.md` draws them: nothing climbs, every room keeps to its trade, and inside a
+//! room no file uses one that uses it.
 //!
 //! Read from the `use` lines and paths of the sources. What the tables below do not allow fails, and so does an exception
 //! that is no longer needed: the lists can only shrink.
@@ -6,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -25,7 +27,7 @@ const FLOORS: &[&[&str]] = &[
 const PROGRAM_FLOORS: &[&[&str]] = &[&["render"], &["shell"], &["common"], &[VERBS], &["cli"]];
 const VERBS: &str = "a verb";
 
-/// Uses that climb or go sideways: room, room it uses, why.
+/// Uses that climb or go sideways: room, room it uses, why. They make no circle of files either.
 const CLIMBS: &[(&str, &str, &str)] = &[];
 const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
     ("completion", "cli", "a script completes the whole tree"),
@@ -83,6 +85,23 @@ impl Source {
         self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
+    /// The module that a file is: `src/api/crd.rs` is `crate::api::crd`, `src/lib.rs` is `crate`.
+    fn module(&self) -> String {
+        let names = self.path.trim_end_matches(".rs").split('/').skip(1).filter(|name| !["lib", "main"].contains(name));
+        names.fold("crate".to_string(), |module, name| format!("{module}::{name}"))
+    }
+
+    /// The paths of the `use` lines, one for each name they bring in, and all other paths that begin with a module.
+    fn paths(&self) -> (Vec<String>, Vec<String>) {
+        static USE_LINE: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);").expect("a pattern"));
+        static PATH: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"\b[a-z_][a-z_0-9]*(?:::\w+)+").expect("a pattern"));
+        let used = USE_LINE.captures_iter(&self.code).flat_map(|found| names_of_tree(&found[1])).collect();
+        let rest = USE_LINE.replace_all(&self.code, "");
+        (used, PATH.find_iter(&rest).map(|found| found.as_str().to_string()).collect())
+    }
+
     /// What a `crate::` path names first.
     fn rooms_used(&self) -> BTreeSet<String> {
         let path = Regex::new(r"\bcrate::(?:([a-z_0-9]+)|\{([^}]*)\})").expect("a pattern");
@@ -95,6 +114,92 @@ impl Source {
             })
             .collect()
     }
+}
+
+/// `a::b` and `a::c` of `a::{b, c}`.
+fn names_of_tree(tree: &str) -> Vec<String> {
+    let Some((prefix, branches)) = tree.split_once('{') else { return vec![tree.trim().to_string()] };
+    let branches = branches.trim_end().strip_suffix('}').expect("a brace that is closed");
+    let mut depth = 0;
+    let between = |c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    };
+    let names = branches.split(between).filter(|branch| !branch.trim().is_empty()).flat_map(names_of_tree);
+    names.map(|name| format!("{}{name}", prefix.trim_start())).collect()
+}
+
+/// What the `use` lines of each module bring in: the name it has there, and the path it comes from.
+type Imports = BTreeMap<String, BTreeMap<String, String>>;
+
+fn imports_of(paths: &[String]) -> BTreeMap<String, String> {
+    let one = |path: &String| {
+        let (path, alias) = path.split_once(" as ").map_or((path.as_str(), None), |(path, alias)| (path, Some(alias)));
+        let path = path.trim_end_matches("::self");
+        // A crate alone leads nowhere, nor does what is called as its crate.
+        let (_, last) = path.rsplit_once("::")?;
+        let name = alias.unwrap_or(last);
+        (path.split("::").next() != Some(name)).then(|| (name.to_string(), path.to_string()))
+    };
+    paths.iter().filter_map(one).collect()
+}
+
+/// The module in whose file the item of a path stands, by way of what modules re-export by name; for items of other crates the
+/// module that brings them in.
+fn home_of(imports: &Imports, module: &str, path: &str) -> String {
+    if path.is_empty() {
+        return module.to_string();
+    }
+    let (first, rest) = path.split_once("::").unwrap_or((path, ""));
+    let child = format!("{module}::{first}");
+    match first {
+        "crate" => home_of(imports, first, rest),
+        "self" => home_of(imports, module, rest),
+        "super" => home_of(imports, module.rsplit_once("::").expect("a parent").0, rest),
+        _ if imports.contains_key(&child) => home_of(imports, &child, rest),
+        _ => match imports.get(module).and_then(|names| names.get(first)) {
+            Some(origin) if rest.is_empty() => home_of(imports, module, origin),
+            Some(origin) => home_of(imports, module, &format!("{origin}::{rest}")),
+            None => module.to_string(),
+        },
+    }
+}
+
+/// What can be come to from a file by the uses of files.
+fn reached<'a>(uses: &'a BTreeMap<&str, BTreeSet<&'a str>>, from: &'a str) -> BTreeSet<&'a str> {
+    let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = next.pop() {
+        let used = uses.get(file).into_iter().flatten().copied();
+        next.extend(used.filter(|used| reached.insert(*used)));
+    }
+    reached
+}
+
+/// Fails with the uses that lead back to where they begin. A module and what is below it are one, and so may use each other;
+/// what climbs for a reason is left out.
+fn check_circles(sources: &[Source], climbs: &[(&str, &str, &str)]) {
+    let paths: Vec<_> = sources.iter().map(|source| (source.module(), source, source.paths())).collect();
+    let imports: Imports = paths.iter().map(|(module, _, (used, _))| (module.clone(), imports_of(used))).collect();
+    let files: BTreeMap<&str, &Source> = paths.iter().map(|(module, source, _)| (module.as_str(), *source)).collect();
+    let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (module, source, (used, others)) in &paths {
+        for path in used.iter().chain(others) {
+            let home = home_of(&imports, module, path.split(" as ").next().unwrap_or_default());
+            let other = files[home.as_str()];
+            let is_below =
+                |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+            let is_one = is_below(&home, module) || is_below(module, &home);
+            let climbs = climbs.iter().any(|(from, to, _)| *from == source.room() && *to == other.room());
+            if !is_one && !climbs {
+                uses.entry(&source.path).or_default().insert(&other.path);
+            }
+        }
+    }
+    assert!(uses.values().map(BTreeSet::len).sum::<usize>() > sources.len(), "{} files use nothing", sources.len());
+    let all = uses.iter().flat_map(|(file, used)| used.iter().map(move |used| (file, used)));
+    let leads_back = all.filter(|(file, used)| reached(&uses, used).contains(*file));
+    let circles: Vec<String> = leads_back.map(|(file, used)| format!("{file} uses {used}")).collect();
+    assert_none("no circle between files", &circles);
 }
 
 fn root() -> &'static Path {
@@ -247,6 +352,12 @@ fn the_verbs_of_the_program_use_no_other_verb() {
     };
     let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "main");
     check_floors(&sources, floor_of, room_of, PROGRAM_CLIMBS);
+}
+
+#[test]
+fn no_file_uses_one_that_uses_it() {
+    check_circles(&sources("src"), CLIMBS);
+    check_circles(&sources("cmd"), PROGRAM_CLIMBS);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers what a view asks for from the API server. With `pages`, the part of `inspect` that is not pure.
+//! Answers what a view asks for from the API server. With `pages` and `requests`, the part of `inspect` that is not pure.
 //!
 //! Reads only. Cancelling drops the requests in flight; nothing in the cluster has changed.
 
@@ -6,15 +6,13 @@ use futures::stream::{self, StreamExt};
 use serde_json::Value;
 
 use super::pages::{self, Scope};
+use super::requests::{CONCURRENCY, at_versions};
 use super::snapshot;
 use super::snapshot::{Answer, Need, Parts, Snapshot};
-use crate::api::kinds::{self, SECRET};
+use crate::api::kinds::SECRET;
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::ResourceType;
 
-/// Requests in flight at once: one for every kind of Flux and some more, so that a far away server is waited for once. The API
-/// server's own fairness is the bound beyond that.
-pub(super) const CONCURRENCY: usize = 32;
 /// A view that still asks for more after this many rounds asks in circles.
 const MAX_ROUNDS: usize = 64;
 /// Lines of a log that are read.
@@ -108,43 +106,6 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered
         }
         Err(error) => Err(error),
     }
-}
-
-/// The versions a kind may be served at, newest first.
-pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
-    match kinds::of(&resource.group, &resource.kind) {
-        Some(kind) => {
-            let at = |version: &'static str| ResourceType { version: version.into(), ..resource.clone() };
-            kind.versions.iter().map(|version| at(version)).collect()
-        }
-        None => vec![resource.clone()],
-    }
-}
-
-/// Asks at the newest version first; a kind that is served at none of them is missing.
-async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
-    cluster: &Cluster,
-    resource: &ResourceType,
-    ask: impl Fn(ResourceType) -> F,
-) -> Result<T, ClusterError> {
-    let mut versions = versions(resource).into_iter();
-    let missing = match ask(versions.next().unwrap_or_else(|| resource.clone())).await {
-        Err(error) if error.is_api_missing() => error,
-        answer => return answer,
-    };
-    for version in older(cluster, versions.collect()).await {
-        match ask(version).await {
-            Err(error) if error.is_api_missing() => {}
-            answer => return answer,
-        }
-    }
-    Err(missing)
-}
-
-/// Those of the older versions that are worth to be asked for, when the newest is not served.
-pub(super) async fn older(cluster: &Cluster, versions: Vec<ResourceType>) -> Vec<ResourceType> {
-    // One is as quickly asked for as asked about.
-    if versions.len() < 2 { versions } else { cluster.served_among(versions).await }
 }
 
 pub(super) async fn list(

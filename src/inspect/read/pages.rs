@@ -14,7 +14,7 @@ use serde_json::{Deserializer, Map, Value};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use super::from_cluster::{CONCURRENCY, older, versions};
+use super::requests::{CONCURRENCY, older, versions};
 use super::snapshot::Parts;
 use super::trimmed::{Trimmed, TrimmedDefinition};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};

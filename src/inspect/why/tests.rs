@@ -384,6 +384,33 @@ fn an_applied_object_that_is_gone_is_a_cause_where_its_kind_can_be_read() {
 }
 
 #[test]
+fn what_switches_reconciling_off_is_named_as_the_kind_has_it() {
+    let suspended = |kind: &str, group: &str, annotation: &str| {
+        json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind, "metadata": {"name": "a", "namespace": "fs",
+            "annotations": {annotation: "disabled"}}, "spec": {"suspend": true}})
+    };
+    for (kind, group, annotation, evidence) in [
+        ("GitRepository", "source.toolkit.fluxcd.io", "x", "spec.suspend is true"),
+        (
+            "ResourceSet",
+            "fluxcd.controlplane.io",
+            "fluxcd.controlplane.io/reconcile",
+            "annotation fluxcd.controlplane.io/reconcile is disabled",
+        ),
+        (
+            "ArtifactGenerator",
+            "source.extensions.fluxcd.io",
+            "source.extensions.fluxcd.io/reconcile",
+            "annotation source.extensions.fluxcd.io/reconcile is disabled",
+        ),
+    ] {
+        let found = cause(suspended(kind, group, annotation), []);
+        assert_eq!(found.reason, Reason::Suspended, "{kind}");
+        assert_eq!(found.evidence[0].text, evidence, "{kind}");
+    }
+}
+
+#[test]
 fn an_operator_that_stopped_renewing_or_was_scaled_down_is_the_cause_of_an_unanswered_request() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["annotations"] = json!({"reconcile.fluxcd.io/requestedAt": "2026-01-01T00:50:00Z"});

@@ -14,9 +14,9 @@ impl Run<'_> {
     pub(super) async fn leave_suspended(mut self) -> Result<Outcome, ReconcileError> {
         // A request is not written on it: nobody works on it.
         if let Some(Unstored::Written { .. }) = self.unstored
-            && let Err(Stop::Abort(error)) = self.store_instance().await
+            && let Err(stop) = self.store_instance().await
         {
-            return Err(error);
+            return self.end(Err(stop)).await;
         }
         let message = "Reconciliation is disabled".to_owned();
         self.event(true, reason::RECONCILIATION_DISABLED, message.clone(), false);

@@ -45,6 +45,7 @@ pub fn tests() -> Vec<ClusterTest> {
         what_takes_something_away_is_refused_in_a_protected_context,
         a_secret_that_is_not_there_is_told_by_the_plan,
         a_suspended_instance_is_planned_as_if_it_were_resumed,
+        a_suspended_instance_that_cannot_be_stored_is_an_error,
         a_watched_status_is_drawn_anew_when_something_changes,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
         a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
@@ -767,6 +768,22 @@ async fn a_suspended_instance_is_planned_as_if_it_were_resumed(cluster: TestClus
     own.run("plan instance --diff").await.exits(1).stdout_has("Suspended: ").stdout_has("kubectl-scale");
     // Looking changes nothing.
     assert_eq!(own.replicas().await, Some(0));
+}
+
+async fn a_suspended_instance_that_cannot_be_stored_is_an_error(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.install().await;
+    let proxy = FaultProxy::start(&own.kubeconfig, own.plane.folder()).await.unwrap();
+    let stored = |uri: &str| uri.contains("/fluxinstances/flux?") && !uri.contains("dryRun");
+    proxy.add_rule(FaultRule::every(Fault::forbidden()).method("PATCH").uri(stored));
+    let mut suspended: Value = serde_json::from_str(&std::fs::read_to_string(own.file()).unwrap()).unwrap();
+    suspended["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
+    let file = own.plane.folder().join("suspended.yaml");
+    std::fs::write(&file, suspended.to_string()).unwrap();
+    let mut apply = command(proxy.kubeconfig().path(), own.plane.folder());
+    apply.args(["apply", "instance", "-n", NAMESPACE, "--in-process", "-f"]).arg(&file).stdin(Stdio::null());
+    finish(apply).await.exits(5).stderr_has("fluxinstance");
+    assert!(!own.run("get instance").await.exits(0).stdout.contains("Suspended"));
 }
 
 async fn a_watched_status_is_drawn_anew_when_something_changes(cluster: TestCluster) {

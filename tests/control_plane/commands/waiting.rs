@@ -14,13 +14,14 @@ use crate::commands::deleting::run_operator;
 use crate::commands::stage::stage;
 use crate::reconcile::world::NAMESPACE;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, Fault, FaultRule, Kubeconfig, TestCluster, allow, objects};
+use crate::support::{ClusterTest, Fault, FaultRule, Kubeconfig, TestCluster, allow, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_timeout_names_the_last_condition_the_last_event_and_the_next_command,
         a_controller_that_is_not_there_ends_the_wait_at_once,
         nobody_answering_is_said_with_the_way_to_run_it_here,
+        an_operator_that_stands_still_is_nobody_and_no_free_way_either,
         a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
         an_object_that_goes_is_waited_for,
         a_watch_prints_every_change_until_its_time_is_up,
@@ -76,9 +77,48 @@ async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestClust
             .exits(1)
             .stderr_has("the request is stored on fluxinstance/")
             .stderr_has("nobody will act on it")
-            .stderr_has("the reconciliation can be run from here: `flux-operator reconcile instance flux --in-process");
+            .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
+}
+
+async fn an_operator_that_stands_still_is_nobody_and_no_free_way_either(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    let labels = json!({"app": "flux-operator"});
+    let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator"}, "spec": {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": "x"}]}}}});
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
+        "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 35, "renewTime": "2026-01-01T00:00:00.000000Z"}});
+    cluster.apply(&[operator, lease]).await;
+    let deployments = Api::<Deployment>::namespaced(cluster.client(), cluster.namespace());
+    let is_ready = || async {
+        let status = deployments.get("flux-operator").await.ok()?.status?;
+        status.ready_replicas.filter(|ready| *ready == 1)
+    };
+    eventually("a ready pod", Duration::from_secs(20), is_ready).await.unwrap();
+    let namespace = cluster.namespace();
+    let held =
+        format!("host_1 holds lease/{namespace}/flux-operator and no longer renews it (last at 2026-01-01T00:00:00Z)");
+    let restart = format!("restart it with `kubectl -n {namespace} rollout restart deployment/flux-operator`");
+    let begun = Instant::now();
+    run(&cluster, &["reconcile", "instance"])
+        .await
+        .exits(1)
+        .stderr_has("nobody will act on it")
+        .stderr_has(&held)
+        .stderr_has(&format!(
+            "{restart}, or run the reconciliation from here with `flux-operator reconcile instance flux"
+        ))
+        .stderr_has(" --force-in-process`");
+    assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
+    // It may go on at any moment: nobody works beside it by accident.
+    run(&cluster, &["reconcile", "instance", "--in-process"])
+        .await
+        .exits(1)
+        .stderr_has("cannot work on")
+        .stderr_has(&held)
+        .stderr_has(&format!("{restart}, or add --force-in-process"));
 }
 
 async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestCluster) {

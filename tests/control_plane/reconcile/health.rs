@@ -14,6 +14,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_deployment_that_fails_is_reported_with_its_pods_reason,
         a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_record,
+        a_newer_request_does_not_end_the_wait_for_a_stage,
         what_cannot_be_built_or_applied_is_said,
         a_suspended_instance_is_left_alone,
     ]
@@ -136,6 +137,18 @@ async fn a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_reco
     world.plane.kubelet().thaw();
     world.ready().await;
     assert_eq!(world.read_instance().await.status.unwrap().last_handled_reconcile_at.as_deref(), Some("first"));
+}
+
+async fn a_newer_request_does_not_end_the_wait_for_a_stage(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let mut wanted = spec("2.9.x");
+    wanted["wait"] = json!(false);
+    world.instance(wanted).await;
+    let (_sender, interrupts) = tokio::sync::watch::channel(Some(Interrupt::Superseded("FluxInstance/a/flux".into())));
+    let options = RunOptions { interrupts, ..world.options.clone() };
+    let outcome = world.run_with(&world.cluster, &options).await.unwrap();
+    // Definitions were waited for, or their objects would have been refused.
+    assert!(outcome.failure.is_none(), "{}", outcome.message);
 }
 
 async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::apply::RunContext;
+use flux_operator::reconcile::RunContext;
 use flux_operator::reconcile::health::{self, Goal, Waited};
 use flux_operator::reconcile::interrupt::{Hear, never};
 use flux_operator::reconcile::live_objects::LiveObjects;

@@ -1,0 +1,100 @@
+//! Objects as a command line names them, and as messages and further command lines do.
+
+use flux_operator::api::FluxInstance;
+use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::api::well_known::GROUP;
+use flux_operator::k8s::ObjectId;
+use serde_json::Value;
+
+/// One object a person named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub kind: &'static FluxKind,
+    pub name: String,
+}
+
+/// What a person asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Objects(Vec<Named>),
+    /// Whatever there is.
+    Kinds {
+        kinds: Vec<&'static FluxKind>,
+        selector: Option<String>,
+        all_namespaces: bool,
+    },
+}
+
+impl Wanted {
+    pub fn kinds(&self) -> Vec<&'static FluxKind> {
+        match self {
+            Wanted::Objects(named) => named.iter().map(|one| one.kind).collect(),
+            Wanted::Kinds { kinds, .. } => kinds.clone(),
+        }
+    }
+}
+
+/// One object and how it is called.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub kind: &'static FluxKind,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Target {
+    /// The instance of a manifest.
+    pub fn of_instance(instance: &FluxInstance) -> Self {
+        let name = instance.metadata.name.clone().unwrap_or_default();
+        Target { kind: instance_kind(), namespace: instance.namespace_or_default().to_owned(), name }
+    }
+
+    /// The object at the newest version we know.
+    pub fn id(&self) -> ObjectId {
+        let version = self.kind.resource_type().version;
+        ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name).at(&version)
+    }
+
+    /// `gitrepository/flux-system/flux-system`, as messages name it.
+    pub fn reference(&self) -> String {
+        self.id().lower_case()
+    }
+
+    /// Whether an object of the target's kind is told to stop reconciling.
+    pub fn is_suspended(&self, object: &Value) -> bool {
+        self.kind.suspension.is_set(object)
+    }
+
+    /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
+    pub fn words(&self) -> String {
+        if self.kind.group == GROUP && self.kind.kind == "FluxInstance" {
+            format!("instance {}", self.name)
+        } else {
+            format!("resource {}/{}", self.kind.kind.to_lowercase(), self.name)
+        }
+    }
+}
+
+/// The table of kinds has the FluxInstance first; a test holds it to that.
+pub fn instance_kind() -> &'static FluxKind {
+    kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_command_names_an_instance_by_its_own_noun() {
+        let words = |kind: &str| {
+            Target { kind: kinds::find(kind).unwrap(), namespace: "apps".into(), name: "a".into() }.words()
+        };
+        assert_eq!(words("instance"), "instance a");
+        assert_eq!(words("gitrepo"), "resource gitrepository/a");
+    }
+
+    #[test]
+    fn the_instance_has_its_own_kind() {
+        assert_eq!(instance_kind().kind, "FluxInstance");
+    }
+}

@@ -1,0 +1,27 @@
+//! What the API server said that it serves, for as long as that is believed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+
+/// How long an answer is believed.
+const REMEMBERED: Duration = Duration::from_secs(300);
+
+/// What the server said about a group and version.
+#[derive(Default)]
+pub(super) struct Served(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
+
+impl Served {
+    pub(super) fn get(&self, group_version: &str) -> Option<Arc<APIResourceList>> {
+        let served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (when, list) = served.get(group_version)?;
+        (when.elapsed() < REMEMBERED).then(|| list.clone())
+    }
+
+    pub(super) fn set(&self, group_version: &str, list: &Arc<APIResourceList>) {
+        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        served.insert(group_version.to_owned(), (Instant::now(), list.clone()));
+    }
+}
