@@ -4,6 +4,9 @@
 //! revision of the first, some minutes after the last change; that costs it three to four times as much (measured with
 //! Kubernetes 1.36, `benches/README.md`). So a page is large, and is read in pieces: neither its text nor its objects
 //! are ever in memory as a whole.
+//!
+//! `Cluster::list` collects a list and begins anew where one was cut. What is handed on here cannot be taken back, so a
+//! list goes on behind the last object it handed on; that is why there are two loops over pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
