@@ -157,10 +157,10 @@ impl LiveObjects {
         self.live.insert(key, live);
     }
 
-    /// Records that an object is gone.
-    pub fn remove(&mut self, key: &ObjectId) {
-        self.live.remove(key);
+    /// Records that an object is gone, and returns it as it was seen last.
+    pub fn remove(&mut self, key: &ObjectId) -> Option<Value> {
         self.absent.insert(key.clone());
+        self.live.remove(key)
     }
 
     /// Returns the seen objects of a kind.

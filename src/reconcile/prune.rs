@@ -89,7 +89,7 @@ pub(super) async fn remove(
         let propagation = if waits { Propagation::Foreground } else { Propagation::Background };
         let deleted = delete_all(context, live, &controllers, options, propagation, &mut removed).await;
         if waits && removed.interrupt.is_none() {
-            wait_until_gone(context, &deleted, options.deadline, &mut removed).await?;
+            wait_until_gone(context, deleted, options.deadline, &mut removed).await?;
         }
     }
     // With controllers still at work nothing else is safe to touch.
@@ -114,9 +114,9 @@ pub(super) async fn remove(
     begin_stage(context, options, Stage::DeleteObjects, others.len());
     let deleted = delete_all(context, live, &others, options, Propagation::Background, &mut removed).await;
     if removed.interrupt.is_none() {
-        let is_awaited = |id: &&ObjectId| is_definition(id) && !held_definitions.contains(*id);
-        let awaited: Vec<ObjectId> = deleted.iter().filter(is_awaited).cloned().collect();
-        wait_until_gone(context, &awaited, options.deadline, &mut removed).await?;
+        let is_awaited = |id: ObjectId| is_definition(&id) && !held_definitions.contains(&id);
+        let awaited = deleted.into_iter().filter(|object| is_awaited(ObjectId::of(object))).collect();
+        wait_until_gone(context, awaited, options.deadline, &mut removed).await?;
     }
     Ok(removed)
 }
@@ -137,7 +137,8 @@ pub(super) fn is_of_flux(id: &ObjectId) -> bool {
     id.group.ends_with(".fluxcd.io")
 }
 
-/// Deletes one kind after the other, objects of a kind side by side, and returns what is deleted now.
+/// Deletes one kind after the other, objects of a kind side by side, and returns what is deleted now as
+/// it goes.
 async fn delete_all(
     context: RunContext<'_>,
     live: &mut LiveObjects,
@@ -145,7 +146,7 @@ async fn delete_all(
     options: RemovalOptions<'_>,
     propagation: Propagation,
     removed: &mut Removed,
-) -> Vec<ObjectId> {
+) -> Vec<Value> {
     let mut deleted = vec![];
     for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
         removed.interrupt = requested_stop(context.interrupts);
@@ -165,8 +166,7 @@ async fn delete_all(
             match result {
                 Ok(action) => {
                     if action == Action::Deleted {
-                        live.remove(&one.object);
-                        deleted.push(one.object.clone());
+                        deleted.push(leaving(live.remove(&one.object), &one.object));
                     }
                     context.progress.report(Update::Object { object: one.object.to_string(), action });
                     removed.changes.push(Change { object: one.object.clone(), action });
@@ -179,6 +179,17 @@ async fn delete_all(
         }
     }
     deleted
+}
+
+/// Returns an object whose deletion was accepted; of one that was not seen, what its id says.
+fn leaving(seen: Option<Value>, id: &ObjectId) -> Value {
+    let named = || {
+        let metadata = json!({"name": id.name, "namespace": id.namespace()});
+        json!({"apiVersion": id.api_version(), "kind": id.kind, "metadata": metadata})
+    };
+    let mut object = seen.unwrap_or_else(named);
+    object["metadata"]["deletionTimestamp"] = jiff::Timestamp::now().to_string().into();
+    object
 }
 
 /// Deletes one object exactly as it was looked at; when it has changed since, looks again.
@@ -244,18 +255,18 @@ async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, ClusterErro
 
 async fn wait_until_gone(
     context: RunContext<'_>,
-    objects: &[ObjectId],
+    deleted: Vec<Value>,
     deadline: Instant,
     removed: &mut Removed,
 ) -> Result<(), ClusterError> {
-    if objects.is_empty() {
+    if deleted.is_empty() {
         return Ok(());
     }
-    let mut live = LiveObjects::take(context.cluster, objects, context.concurrency).await?;
-    for id in objects {
-        // Definitions are listed by label; what was deleted carried it or is looked up.
-        live.find(context.cluster, id).await?;
-    }
+    let objects: Vec<ObjectId> = deleted.iter().map(ObjectId::of).collect();
+    let objects = objects.as_slice();
+    // Its watches list what is still there: nothing has to be read for it.
+    let mut live = LiveObjects::default();
+    deleted.into_iter().for_each(|object| live.set(object));
     match health::wait(context, &mut live, objects, Goal::Gone, deadline, Hear::StopOnly).await? {
         Waited::Reached => {}
         Waited::Unhealthy { objects: remaining, .. } => {

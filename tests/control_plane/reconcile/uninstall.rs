@@ -15,13 +15,15 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
-use crate::support::{Behaviour, ClusterTest, Options, PodRule, TestCluster};
+use crate::support::proxy::Seen;
+use crate::support::{Behaviour, ClusterTest, Fault, FaultProxy, FaultRule, Options, PodRule, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_uninstall_leaves_workloads_and_names_foreign_finalizers,
         an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions,
         definitions_that_the_api_server_only_just_serves_can_be_uninstalled,
+        definitions_that_go_before_they_are_waited_for_are_not_asked_for_by_name,
         two_reconcilers_never_work_at_once,
     ]
 }
@@ -171,6 +173,27 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
         let waited = health::wait(context, &mut live_objects, &ids, Goal::Gone, deadline, Hear::All).await;
         assert!(matches!(waited, Ok(Waited::Reached)), "round {round}: {waited:?}");
     }
+}
+
+/// Who may list and watch definitions need not be allowed to get one, also where the API server is faster than we are.
+async fn definitions_that_go_before_they_are_waited_for_are_not_asked_for_by_name(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.instance(spec("2.9.x")).await;
+    world.ready().await;
+    let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.expect("the proxy starts");
+    let definitions = "/customresourcedefinitions";
+    let is_list = move |uri: &str| uri.contains(&format!("{definitions}?"));
+    proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_secs(2))).method("GET").uri(is_list));
+    let slow = connected(proxy.kubeconfig().path()).await;
+    let done =
+        reconcile::uninstall(&slow, &world.read_instance().await, &options(Duration::from_secs(60)), &Silent).await;
+    assert!(done.as_ref().is_ok_and(Uninstalled::is_complete), "{done:?}");
+    let seen = proxy.requests();
+    let deleted = |seen: &&Seen| seen.method == "DELETE" && seen.uri.contains(definitions);
+    assert!(seen.iter().filter(deleted).count() > 5, "{seen:?}");
+    let by_name = |seen: &&Seen| seen.method == "GET" && seen.uri.contains(&format!("{definitions}/"));
+    let by_name: Vec<&str> = seen.iter().filter(by_name).map(|seen| seen.uri.as_str()).collect();
+    assert_eq!(by_name, Vec::<&str>::new());
 }
 
 async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
