@@ -14,6 +14,7 @@ use flux_operator::inspect::status::status;
 use flux_operator::inspect::why::overview;
 use jiff::Timestamp;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::common::Session;
 use crate::common::read_source::{instance_type, read_whole_dump};
@@ -125,6 +126,10 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
                 progress.redraw("bundle", &format!("{done} of {of}: {what}"));
             })
             .await;
+            if gathered.listed.is_empty() && session.deadline.instant() <= Instant::now() {
+                progress.clear();
+                return Err(session.out_of_time("read anything for the bundle"));
+            }
             progress.set(
                 "bundle",
                 State::Done,
