@@ -82,25 +82,25 @@ pub fn refuse_beside_operator(
     coverage: &OperatorCoverage,
     without: &str,
 ) -> Result<(), CliError> {
-    let refused = |state: &str| {
-        CliError::failed(format!("cannot work on {} in this process", session.place(reference)))
-            .cause(state)
-            .object(reference)
-    };
     match coverage {
-        OperatorCoverage::Watched(operator) if !args.force_in_process => {
-            Err(refused(&format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
-                .hint(format!("leave the work to it with `{without}`, or add --force-in-process")))
-        }
-        // It could go on at any moment.
-        OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. })
-            if !args.force_in_process =>
-        {
-            Err(refused(&coverage.to_string())
-                .hint(format!("{}, or add --force-in-process", restart(session, deployment))))
-        }
+        _ if args.force_in_process => Ok(()),
+        OperatorCoverage::Watched(operator) => Err(refused(session, reference)
+            .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
+            .hint(format!("leave the work to it with `{without}`, or add --force-in-process"))),
+        OperatorCoverage::NotRunning(operator) => refused_by_silent(session, reference, operator).map_or(Ok(()), Err),
         _ => Ok(()),
     }
+}
+
+fn refused(session: &Session<'_>, reference: &str) -> CliError {
+    CliError::failed(format!("cannot work on {} in this process", session.place(reference))).object(reference)
+}
+
+/// The refusal to work beside an operator that stands still, and could go on at any moment.
+fn refused_by_silent(session: &Session<'_>, reference: &str, operator: &Operator) -> Option<CliError> {
+    let Standing::Silent(deployment) = &operator.standing else { return None };
+    let error = refused(session, reference).cause(OperatorCoverage::NotRunning(operator.clone()).to_string());
+    Some(error.hint(format!("{}, or add --force-in-process", restart(session, deployment))))
 }
 
 /// Options of a run from this terminal.
@@ -145,12 +145,11 @@ impl RunRequest<'_> {
     async fn error(&self, error: &ReconcileError) -> CliError {
         match error {
             ReconcileError::OperatorAlive { operator } => {
-                let place = self.session.place(&self.target.reference());
-                CliError::failed(format!("cannot work on {place} in this process"))
-                    .cause(format!("an operator is running: {operator}"))
-                    .object(self.key())
-                    .hint(format!("leave the work to it with `{}`, or add --force-in-process", self.without))
+                let hint = format!("leave the work to it with `{}`, or add --force-in-process", self.without);
+                refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
             }
+            ReconcileError::OperatorSilent { operator } => refused_by_silent(self.session, &self.key(), operator)
+                .unwrap_or_else(|| reconcile_error(self.session, error, self.verb, &self.key())),
             // The lookup knows what else there is.
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             _ if is_namespace_missing(error) => self.missing(error).await,
@@ -492,6 +491,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         ReconcileError::Lease { .. } => {
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
+        ReconcileError::OperatorSilent { .. } => failed().hint("restart it, or add --force-in-process"),
         ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
         ReconcileError::Artifact(artifact) => {
             let failed = failed().with_exit(registries::exit_of_fetch(artifact));

@@ -105,6 +105,13 @@ pub async fn find_coverage(
     }
 }
 
+/// Returns the operator of a namespace when its pod is ready and it no longer renews its lease. Who may not look finds nobody.
+pub(super) async fn find_silent(cluster: &Cluster, namespace: &str, now: Timestamp) -> Option<Operator> {
+    let operators = find_operators(cluster, Some(namespace), now).await;
+    let operators = operators.inspect_err(|error| tracing::debug!("cannot look for an operator: {error}")).ok()?;
+    operators.into_iter().find(|operator| matches!(operator.standing, Standing::Silent(_)))
+}
+
 async fn find_operators(
     cluster: &Cluster,
     namespace: Option<&str>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::custom_resources::CustomResources;
 use super::interrupt::Interrupt;
 use super::messages::{self, Unhealthy};
+use super::operator::Operator;
 use super::progress::Change;
 use crate::api::well_known::reason;
 use crate::build::BuildError;
@@ -22,6 +23,8 @@ pub enum ReconcileError {
     LeaseLost { namespace: String },
     #[error("an operator is alive: {operator}")]
     OperatorAlive { operator: String },
+    #[error("an operator stands still: {}", operator.state)]
+    OperatorSilent { operator: Box<Operator> },
     /// The cluster is not what the plan was made from.
     #[error("the cluster has moved since the plan was made: {}", list(objects))]
     Moved { objects: Vec<ObjectId> },

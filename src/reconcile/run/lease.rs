@@ -1,9 +1,13 @@
 //! Work under the operator's lease.
 
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
 use crate::api::lease::Holder;
 use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
 use crate::reconcile::interrupt::{Hear, Interrupt, Interrupts, interrupted};
+use crate::reconcile::operator;
 use crate::reconcile::options::RunOptions;
 use crate::reconcile::outcome::ReconcileError;
 use crate::reconcile::progress::{Progress, Stage, Update};
@@ -38,9 +42,19 @@ async fn take_lease(
     progress: &dyn Progress,
 ) -> Result<HeldLease, ReconcileError> {
     progress.report(Update::StageBegan { stage: Stage::Lease, objects: 0 });
-    let waiting = |holder: &str| progress.report(Update::WaitingForLease { holder: holder.to_owned() });
+    let in_the_way = Notify::new();
+    let waiting = |holder: &str| {
+        progress.report(Update::WaitingForLease { holder: holder.to_owned() });
+        in_the_way.notify_one();
+    };
+    // Who no longer renews a lease loses it; an operator whose pod is ready could go on at any moment, so it keeps it.
+    let silent = async {
+        in_the_way.notified().await;
+        operator::find_silent(cluster, namespace, Timestamp::now()).await
+    };
     let held = tokio::select! {
         held = cluster.take_lease(namespace, options, waiting) => held,
+        Some(operator) = silent => return Err(ReconcileError::OperatorSilent { operator: Box::new(operator) }),
         interrupt = interrupted(interrupts, Hear::StopOnly) => {
             let (Interrupt::Stop(why) | Interrupt::Superseded(why)) = interrupt;
             return Err(ReconcileError::Stopped(why));
