@@ -65,8 +65,8 @@ const NOT_IN_THE_LIBRARY: &[&str] = &[
     "io::stderr(",
 ];
 
-/// Rooms whose texts hold flags of other programs: the arguments of Flux's controllers.
-const FLAGS_OF_CONTROLLERS: &[&str] = &["src/bootstrap", "src/build", "src/distribution"];
+/// Rooms whose texts hold flags of what runs in a cluster: the arguments of Flux's controllers and of operators.
+const FLAGS_OF_CONTROLLERS: &[&str] = &["src/api/operator.rs", "src/bootstrap", "src/build", "src/distribution"];
 
 struct Source {
     /// From the root of the package.
