@@ -7,6 +7,7 @@
 //! What a run works on is read under the lease. Until the plan is made nothing is written; whatever refuses a run before
 //! that leaves the cluster as it was.
 
+use futures::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -62,7 +63,7 @@ pub async fn run(
     };
     let mut starts = 1;
     loop {
-        match under_lease(cluster, &id.namespace, options, progress, attempt()).await {
+        match under_lease(cluster, &id.namespace, options, progress, attempt().boxed()).await {
             Err(ReconcileError::InstanceMoved { .. }) if starts < STARTS => starts += 1,
             ended => return ended,
         }
@@ -133,7 +134,7 @@ pub async fn apply_instance(
     };
     let mut starts = 1;
     loop {
-        match under_lease(cluster, namespace, options, progress, attempt()).await {
+        match under_lease(cluster, namespace, options, progress, attempt().boxed()).await {
             // A lease lives in the namespace, and so does the instance.
             Err(error) if starts == 1 && is_namespace_missing(&error) => {
                 ownership::refuse_second_instance(cluster, &manifest.instance).await?;
@@ -176,7 +177,7 @@ pub async fn execute(
         let run = Run::new(cluster, checked.instance, unstored, options, progress);
         run.execute(plan.clone(), checked.objects, checked.operator).await
     };
-    under_lease(cluster, &id.namespace, options, progress, work).await
+    under_lease(cluster, &id.namespace, options, progress, work.boxed()).await
 }
 
 fn planned_instance(plan: &Plan) -> ObjectId {

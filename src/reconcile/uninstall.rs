@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::FutureExt;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -226,7 +227,7 @@ pub async fn uninstall(
         }
         run_uninstall(cluster, &instance, options, begun + options.timeout, progress).await
     };
-    let mut done = under_lease(cluster, &id.namespace, &lease, progress, work).await?;
+    let mut done = under_lease(cluster, &id.namespace, &lease, progress, work.boxed()).await?;
     done.duration = begun.elapsed();
     Ok(done)
 }

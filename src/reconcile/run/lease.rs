@@ -1,5 +1,7 @@
 //! Work under the operator's lease.
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -21,12 +23,12 @@ pub(in crate::reconcile) async fn under_lease<T>(
     namespace: &str,
     options: &RunOptions,
     progress: &dyn Progress,
-    work: impl Future<Output = Result<T, ReconcileError>>,
+    work: BoxFuture<'_, Result<T, ReconcileError>>,
 ) -> Result<T, ReconcileError> {
     let Some(lease) = &options.lease else { return work.await };
     let held = take_lease(cluster, namespace, lease, &options.interrupts, progress).await?;
     let result = tokio::select! {
-        result = Box::pin(work) => result,
+        result = work => result,
         () = held.lost() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
     };
     held.release().await;
@@ -50,7 +52,7 @@ async fn take_lease(
     // Who no longer renews a lease loses it; an operator whose pod is ready could go on at any moment, so it keeps it.
     let silent = async {
         in_the_way.notified().await;
-        operator::find_silent(cluster, namespace, Timestamp::now()).await
+        operator::find_silent(cluster, namespace, Timestamp::now()).boxed().await
     };
     let held = tokio::select! {
         held = cluster.take_lease(namespace, options, waiting) => held,

@@ -86,7 +86,8 @@ impl World {
     pub async fn run_with(&self, cluster: &Cluster, options: &RunOptions) -> Result<Outcome, ReconcileError> {
         let told = self.told.clone();
         let listen = move |update: Update| told.lock().unwrap().push(update);
-        reconcile::run(cluster, &instance_id(), &self.distribution, options, &listen).await
+        // A test runs many one after the other, and each would take its place on the stack.
+        Box::pin(reconcile::run(cluster, &instance_id(), &self.distribution, options, &listen)).await
     }
 
     /// Reconciles and expects Ready.
