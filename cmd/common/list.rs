@@ -119,7 +119,7 @@ where
     let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
     shell.interruption().looks_on();
     let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
-    let mut appended: Option<Lines> = None;
+    let mut appended: Option<ListPrinter<'_>> = None;
     loop {
         let mut listing = within(shell, list()).await??;
         let found = listing.items.len();
@@ -135,8 +135,8 @@ where
             printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
             shell.redraw(&text)?;
         } else {
-            let lines =
-                appended.get_or_insert_with(|| Lines::new(shell, show.output, &listing, show.namespace.is_none()));
+            let lines = appended
+                .get_or_insert_with(|| ListPrinter::new(shell, show.output, &listing, show.namespace.is_none()));
             let there: HashSet<String> = listing.items.iter().map(key).collect();
             let ready = listing.column("READY");
             let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));
@@ -154,18 +154,10 @@ where
             if !show.output.wants_values() && ready.is_some() {
                 listing.items.extend(gone);
             }
-            lines.0.page(&listing)?;
-            lines.0.flush()?;
+            lines.page(&listing)?;
+            lines.flush()?;
         }
         changes.next(shell).await?;
-    }
-}
-
-struct Lines<'a>(ListPrinter<'a>);
-
-impl<'a> Lines<'a> {
-    fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
-        Lines(ListPrinter::new(shell, args, listing, namespaces))
     }
 }
 

@@ -148,8 +148,6 @@ impl RunRequest<'_> {
                 let hint = format!("leave the work to it with `{}`, or add --force-in-process", self.without);
                 refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
             }
-            ReconcileError::OperatorSilent { operator } => refused_by_silent(self.session, &self.key(), operator)
-                .unwrap_or_else(|| reconcile_error(self.session, error, self.verb, &self.key())),
             // The lookup knows what else there is.
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             _ if is_namespace_missing(error) => self.missing(error).await,
@@ -491,7 +489,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         ReconcileError::Lease { .. } => {
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
-        ReconcileError::OperatorSilent { .. } => failed().hint("restart it, or add --force-in-process"),
+        ReconcileError::OperatorSilent { operator } => refused_by_silent(session, key, operator).unwrap_or_else(failed),
         ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
         ReconcileError::Artifact(artifact) => {
             let failed = failed().with_exit(registries::exit_of_fetch(artifact));
