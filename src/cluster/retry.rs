@@ -2,13 +2,14 @@
 //!
 //! kube's own retry policy is off: it tries 15 times and believes any `Retry-After`, so a command can hang for minutes.
 //! Here the limit spans connecting, the TLS handshake, every attempt and the whole answer; a retry that would not fit is
-//! not begun, and the last answer is reported instead. Watches, logs and what is read in pieces are bounded until their
-//! first byte only.
+//! not begun, and the last answer is reported instead. A read that stays unanswered is asked again within it. Watches, logs and
+//! what is read in pieces are bounded until their first byte only.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use kube::Client;
 use kube::client::Body;
@@ -25,6 +26,8 @@ use crate::format::backoff::Backoff;
 pub(super) const MAX_ATTEMPTS: u32 = 5;
 /// A server that is not there is tried less often: the answer rarely changes within a second.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;
+/// A read is sent a second time when this part of its limit has passed without an answer: 10 of the usual 30 s.
+const PARTS_OF_PATIENCE: u32 = 3;
 /// First pause; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Longest pause, whatever `Retry-After` says.
@@ -128,7 +131,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let fresh = timeout_at(deadline, token.header()).await;
             request.headers_mut().insert(header::AUTHORIZATION, fresh.map_err(|_| token.is_late(policy.limit))??);
         }
-        let answer = match timeout_at(deadline, send(client, policy.rehearsal.as_deref(), request, streaming)).await {
+        let answer = match timeout_at(deadline, send(client, policy, request, streaming)).await {
             Ok(answer) => answer,
             Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
         };
@@ -181,14 +184,14 @@ fn may_change(method: &Method, uri: &http::Uri) -> bool {
 /// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
 async fn send(
     client: &Client,
-    rehearsal: Option<&Rehearsal>,
+    policy: &CallPolicy,
     request: Request<Body>,
     streaming: bool,
 ) -> Result<Response<Body>, kube::Error> {
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
-    let response = match rehearsal {
+    let response = match &policy.rehearsal {
         Some(rehearsal) => Box::pin(rehearsal.send(client, request)).await?,
-        None => Box::pin(client.send(request)).await?,
+        None => Box::pin(send_again_if_unanswered(client, request, policy.limit / PARTS_OF_PATIENCE)).await?,
     };
     tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
@@ -196,6 +199,31 @@ async fn send(
     }
     let (parts, body) = response.into_parts();
     Ok(Response::from_parts(parts, Body::from(body.collect_bytes().await?)))
+}
+
+/// Returns the head of the answer. A read that has none after `patience` is sent a second time beside the first, and whichever
+/// is answered first counts.
+///
+/// An API server that takes up a changed definition now and then leaves a request at the old one without an answer (seen with
+/// 1.36: a list hung until its client gave up, while others were answered at once). A slow server is not hurried by this: the
+/// first request goes on.
+async fn send_again_if_unanswered(
+    client: &Client,
+    request: Request<Body>,
+    patience: Duration,
+) -> Result<Response<Body>, kube::Error> {
+    let (parts, body) = request.into_parts();
+    let second = (parts.method == Method::GET).then(|| body.try_clone()).flatten();
+    let second = second.map(|body| Request::from_parts(parts.clone(), body));
+    let mut first = Box::pin(client.send(Request::from_parts(parts, body)));
+    let Some(second) = second else { return first.await };
+    if let Ok(answer) = tokio::time::timeout(patience, &mut first).await {
+        return answer;
+    }
+    tracing::warn!(uri = %second.uri(), "no answer within {patience:?}; asking a second time");
+    match select(first, Box::pin(client.send(second))).await {
+        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+    }
 }
 
 fn is_streaming<B>(request: &Request<B>) -> bool {
