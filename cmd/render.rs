@@ -10,6 +10,7 @@ mod rows;
 pub mod screen;
 pub mod table;
 pub mod tree;
+pub mod unified_diff;
 pub mod wrap;
 
 /// `1 object`, `2 objects`.

@@ -2,10 +2,10 @@
 
 use flux_operator::format::tarball::{Files, Limits};
 use flux_operator::oci::{self, Place, Reference};
-use similar::TextDiff;
 
 use super::{ContentArgs, parse_reference};
 use crate::common::registries::{RegistryArgs, registry_error};
+use crate::render::unified_diff::unified_diff;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Compare local manifests with an OCI artifact
@@ -62,8 +62,7 @@ fn differences(remote: &Files, local: &Files) -> String {
         };
         match (String::from_utf8(bytes(old)), String::from_utf8(bytes(new))) {
             (Ok(old_text), Ok(new_text)) if old_text != new_text => {
-                let diff = TextDiff::from_lines(&old_text, &new_text);
-                result.push_str(&diff.unified_diff().header(&from, &to).to_string());
+                result.push_str(&unified_diff(&old_text, &new_text, &from, &to));
             }
             // Empty files and changes of the mode have no lines to show.
             (Ok(_), Ok(_)) => result.push_str(&format!("--- {from}\n+++ {to}\n")),

@@ -11,12 +11,12 @@ use flux_operator::reconcile::plan::FieldChange;
 use flux_operator::reconcile::plan::{PlannedObject, Step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use similar::TextDiff;
 use unicode_width::UnicodeWidthStr;
 
 use crate::common::run_in_process::plan_counts;
 use crate::render::objects;
 use crate::render::table::clean;
+use crate::render::unified_diff::unified_diff;
 use crate::render::wrap::cut;
 use crate::render::wrap::wrapped;
 use crate::shell::CliError;
@@ -303,8 +303,7 @@ fn diff(object: &ObjectId, from: Option<&Value>, to: Option<&Value>) -> Result<S
         Some(_) => format!("{word}/{object}"),
         None => "/dev/null".to_owned(),
     };
-    let diff = TextDiff::from_lines(&before, &after);
-    Ok(diff.unified_diff().context_radius(3).header(&header(from, "live"), &header(to, "planned")).to_string())
+    Ok(unified_diff(&before, &after, &header(from, "live"), &header(to, "planned")))
 }
 
 /// Both sides as YAML of what the reconciler compares. Values of secrets are masked, and still differ when they do.

@@ -122,7 +122,7 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
     let reported = snapshot
         .list(&EVENT, namespace)
         .into_iter()
-        .filter(|event| events::last_seen(event).is_some_and(|seen| seen >= since));
+        .filter(|event| fields::last_seen(event).is_some_and(|seen| seen >= since));
     let (fetched, mut reported): (Vec<_>, Vec<_>) =
         reported.flat_map(told).partition(|row| row.action == Action::Fetched);
     let told_better = Told::of(found.iter().chain(&releases));

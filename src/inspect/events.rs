@@ -42,7 +42,7 @@ impl EventRow {
             .unwrap_or_default();
         EventRow {
             namespace: fields::namespace(event).unwrap_or_default().into(),
-            last_seen: last_seen(event),
+            last_seen: fields::last_seen(event),
             first_seen: first.or_else(|| fields::created(event)),
             kind: fields::text(event, "/type").into(),
             reason: fields::text(event, "/reason").into(),
@@ -58,14 +58,6 @@ impl EventRow {
             name: fields::name(event).into(),
         }
     }
-}
-
-/// When an event happened last: its series, then its last, only or creation time.
-pub fn last_seen(event: &Value) -> Option<Timestamp> {
-    fields::time(event, "/series/lastObservedTime")
-        .or_else(|| fields::time(event, "/lastTimestamp"))
-        .or_else(|| fields::time(event, "/eventTime"))
-        .or_else(|| fields::created(event))
 }
 
 /// Whose events are wanted.
@@ -142,7 +134,7 @@ pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &
         .filter(|e| fields::text(e, "/involvedObject/kind") == reference.kind)
         .filter(|e| fields::text(e, "/involvedObject/name") == reference.name)
         .filter(|e| reasons.is_empty() || reasons.contains(&fields::text(e, "/reason")))
-        .max_by_key(|e| last_seen(e))
+        .max_by_key(|e| fields::last_seen(e))
 }
 
 #[cfg(test)]

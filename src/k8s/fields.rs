@@ -96,6 +96,15 @@ pub fn created(object: &Value) -> Option<Timestamp> {
     time(object, "/metadata/creationTimestamp")
 }
 
+/// When a `core/v1` Event happened last: its series, then its last, only or creation time. A series counts on while
+/// `lastTimestamp` stands still (<https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>).
+pub fn last_seen(event: &Value) -> Option<Timestamp> {
+    ["/series/lastObservedTime", "/lastTimestamp", "/eventTime"]
+        .into_iter()
+        .find_map(|pointer| time(event, pointer))
+        .or_else(|| created(event))
+}
+
 /// One entry of `status.conditions`.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<'a>(&'a Value);
@@ -183,6 +192,18 @@ mod tests {
         ] {
             assert_eq!(at(&object, pointer), object.pointer(pointer), "{pointer}");
         }
+    }
+
+    #[test]
+    fn an_event_was_seen_last_when_its_series_was() {
+        let seen = |event: Value| last_seen(&event).map(|at| at.to_string());
+        let created = json!({"creationTimestamp": "2026-01-01T00:00:00Z"});
+        assert_eq!(seen(json!({"metadata": created})).as_deref(), Some("2026-01-01T00:00:00Z"));
+        let event = json!({"metadata": created, "eventTime": "2026-01-02T00:00:00.5Z", "lastTimestamp": null,
+            "series": {"count": 2, "lastObservedTime": "2026-01-03T00:00:00Z"}});
+        assert_eq!(seen(event).as_deref(), Some("2026-01-03T00:00:00Z"));
+        assert_eq!(seen(json!({"lastTimestamp": "2026-01-04T00:00:00Z"})).as_deref(), Some("2026-01-04T00:00:00Z"));
+        assert_eq!(seen(json!({})), None);
     }
 
     #[test]

@@ -307,7 +307,7 @@ impl Events {
             match follower.try_next().await {
                 Ok(Change::All(events)) if !self.listed => {
                     self.listed = true;
-                    if let Some(newest) = events.iter().max_by_key(|event| event_time(event)) {
+                    if let Some(newest) = events.iter().max_by_key(|event| fields::last_seen(event)) {
                         return RecordedEvent { view: view(newest), new: false };
                     }
                 }
@@ -333,19 +333,11 @@ struct RecordedEvent {
 }
 
 fn view(event: &Value) -> EventView {
-    let text = |member: &str| event.get(member).and_then(Value::as_str).unwrap_or_default();
     EventView {
-        reason: text("reason").to_owned(),
-        message: text("message").to_owned(),
-        warning: text("type") == "Warning",
+        reason: fields::text(event, "/reason").to_owned(),
+        message: fields::text(event, "/message").to_owned(),
+        warning: fields::text(event, "/type") == "Warning",
     }
-}
-
-/// When an event happened last: core/v1 keeps it in another field for each way of recording.
-fn event_time(event: &Value) -> Option<jiff::Timestamp> {
-    let time = |pointer: &str| event.pointer(pointer).and_then(Value::as_str)?.parse::<jiff::Timestamp>().ok();
-    let last = time("/series/lastObservedTime").max(time("/lastTimestamp")).max(time("/eventTime"));
-    last.or(time("/metadata/creationTimestamp"))
 }
 
 /// Whether the API server said no in a way that trying again does not change.

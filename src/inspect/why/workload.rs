@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
                 .evidence("status", "loadBalancer: no ingress", None);
                 let events = self.events_of(object);
                 if let Some(event) = events::newest_warning(&events, &ObjectId::of(object), &[]) {
-                    cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
+                    cause = cause.evidence("event", fields::text(event, "/message"), fields::last_seen(event));
                 }
                 Some(cause.next(NextStep::Describe(ObjectId::of(object))))
             }
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         }
         let events = self.events_of(object);
         if let Some(event) = events::newest_warning(&events, &ObjectId::of(object), &[]) {
-            cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
+            cause = cause.evidence("event", fields::text(event, "/message"), fields::last_seen(event));
         }
         cause.evidence("status", health.message, None).next(NextStep::Describe(ObjectId::of(object)))
     }
@@ -216,8 +216,8 @@ impl<'a> Walk<'a> {
                     .into_iter()
                     .chain(owned)
                     .filter_map(|set| events::newest_warning(&events, &ObjectId::of(set), &["FailedCreate"]))
-                    .max_by_key(|event| events::last_seen(event))?;
-                (fields::text(event, "/message").to_owned(), events::last_seen(event), "event")
+                    .max_by_key(|event| fields::last_seen(event))?;
+                (fields::text(event, "/message").to_owned(), fields::last_seen(event), "event")
             }
         };
         let (reason, summary) = message::refusal(&text).unwrap_or((Reason::ObjectFailed, "its pods cannot be created"));
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
             };
             return Some(
                 Cause::new(reason, pod, summary)
-                    .evidence("event", text, events::last_seen(event))
+                    .evidence("event", text, fields::last_seen(event))
                     .next(NextStep::Describe(ObjectId::of(pod))),
             );
         }
@@ -319,7 +319,7 @@ impl<'a> Walk<'a> {
         };
         Some(
             Cause::new(Reason::ProbeFailing, pod, summary)
-                .evidence("event", text, events::last_seen(probe))
+                .evidence("event", text, fields::last_seen(probe))
                 .next(NextStep::ShowLog { pod: ObjectId::of(pod), container: None }),
         )
     }
@@ -396,7 +396,7 @@ impl<'a> Walk<'a> {
         }
         let events = self.events_of(pod);
         if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &["BackOff", "OOMKilling"]) {
-            cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
+            cause = cause.evidence("event", fields::text(event, "/message"), fields::last_seen(event));
         }
         if reason == Reason::OutOfMemory {
             let limit = fields::items(deployment, "/spec/template/spec/containers")
@@ -460,7 +460,7 @@ impl<'a> Walk<'a> {
         let rejected = message::wants_credentials(waiting) || message::wants_credentials(event_text);
         let base = |reason, summary: String| {
             Cause::new(reason, pod, summary)
-                .evidence("event", event_text, event.and_then(events::last_seen))
+                .evidence("event", event_text, event.and_then(fields::last_seen))
                 .evidence("status", waiting, None)
         };
         if let Some(missing) = missing {
@@ -537,10 +537,10 @@ impl<'a> Walk<'a> {
                 .copied()
                 .filter(|e| fields::text(e, "/involvedObject/kind") == "PersistentVolumeClaim")
                 .filter(|e| fields::text(e, "/involvedObject/name") == reference.name)
-                .max_by_key(|e| events::last_seen(e))
+                .max_by_key(|e| fields::last_seen(e))
         });
         if let Some(event) = event {
-            cause = cause.evidence("event", fields::text(event, "/message"), events::last_seen(event));
+            cause = cause.evidence("event", fields::text(event, "/message"), fields::last_seen(event));
         }
         cause.next(NextStep::Describe(reference)).next(NextStep::ListStorageClasses)
     }

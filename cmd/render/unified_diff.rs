@@ -1,0 +1,28 @@
+//! Two texts line by line, as `diff -u` and `git diff` show them.
+
+use diffy::{DiffOptions, PatchFormatter};
+
+/// Returns the unified diff of two texts with three lines around each change, under these two names; empty where they are equal.
+pub fn unified_diff(before: &str, after: &str, from: &str, to: &str) -> String {
+    if before == after {
+        return String::new();
+    }
+    let mut options = DiffOptions::new();
+    options.set_original_filename(from.to_owned()).set_modified_filename(to.to_owned());
+    PatchFormatter::new().suppress_blank_empty(false).fmt_patch(&options.create_patch(before, after)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_one_that_patch_takes() {
+        assert_eq!(unified_diff("a\n", "a\n", "x", "y"), "");
+        assert_eq!(unified_diff("", "a\n", "/dev/null", "y"), "--- /dev/null\n+++ y\n@@ -0,0 +1 @@\n+a\n");
+        assert_eq!(
+            unified_diff("a\n\nb\n", "a\n\nc", "live/x", "planned/x"),
+            "--- live/x\n+++ planned/x\n@@ -1,3 +1,3 @@\n a\n \n-b\n+c\n\\ No newline at end of file\n"
+        );
+    }
+}
