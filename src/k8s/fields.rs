@@ -96,6 +96,11 @@ pub fn created(object: &Value) -> Option<Timestamp> {
     time(object, "/metadata/creationTimestamp")
 }
 
+/// How the containers of a pod stand, those that prepare it first: the order in which one keeps the others from starting.
+pub fn container_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
+    items(pod, "/status/initContainerStatuses").iter().chain(items(pod, "/status/containerStatuses"))
+}
+
 /// When a `core/v1` Event happened last: its series, then its last, only or creation time. A series counts on while
 /// `lastTimestamp` stands still (<https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>).
 pub fn last_seen(event: &Value) -> Option<Timestamp> {

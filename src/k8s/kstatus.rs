@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{at, condition, group, kind, number, text};
+use super::fields::{at, condition, group, items, kind, number, text};
 
 /// What kstatus says of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
@@ -243,10 +243,9 @@ fn job(object: &Value) -> Health {
 }
 
 fn pod(object: &Value) -> Health {
-    let restarting = object
-        .pointer("/status/containerStatuses")
-        .and_then(Value::as_array)
-        .is_some_and(|list| list.iter().any(|c| text(c, "/state/waiting/reason") == "CrashLoopBackOff"));
+    let restarting = items(object, "/status/containerStatuses")
+        .iter()
+        .any(|status| text(status, "/state/waiting/reason") == "CrashLoopBackOff");
     match text(object, "/status/phase") {
         "Succeeded" => Health::current("Pod has completed successfully"),
         "Failed" => Health::failed("Pod has completed, but not successfully"),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::text;
+use super::fields::{self, text};
 
 /// Reasons of a waiting container that are ordinary steps of a start.
 const ORDINARY: &[&str] = &["ContainerCreating", "PodInitializing"];
@@ -31,11 +31,7 @@ fn is_selected(deployment: &Value, pod: &Value) -> bool {
 
 fn pod_trouble(pod: &Value) -> Option<String> {
     let name = text(pod, "/metadata/name");
-    let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"]
-        .into_iter()
-        .filter_map(|pointer| pod.pointer(pointer).and_then(Value::as_array))
-        .flatten();
-    for status in statuses {
+    for status in fields::container_statuses(pod) {
         let container = text(status, "/name");
         let last_exit = last_exit(status, "/lastState/terminated");
         let reason = text(status, "/state/waiting/reason");
@@ -57,13 +53,8 @@ fn pod_trouble(pod: &Value) -> Option<String> {
             return Some(format!("pod {name}, container {container} was restarted; last exit: {exit}"));
         }
     }
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-    for condition in conditions {
-        if text(condition, "/type") == "PodScheduled" && text(condition, "/status") == "False" {
-            return Some(format!("{}: pod {name}: {}", text(condition, "/reason"), text(condition, "/message")));
-        }
-    }
-    None
+    let unscheduled = fields::condition(pod, "PodScheduled").filter(|scheduled| scheduled.is_false())?;
+    Some(format!("{}: pod {name}: {}", unscheduled.reason(), unscheduled.message()))
 }
 
 /// Returns how a container ended when that was a failure: `OOMKilled, exit code 137`.

@@ -275,10 +275,7 @@ impl<'a> Walk<'a> {
                     .next(NextStep::ListNodes),
             );
         }
-        let statuses = fields::items(pod, "/status/initContainerStatuses")
-            .iter()
-            .chain(fields::items(pod, "/status/containerStatuses"));
-        for status in statuses {
+        for status in fields::container_statuses(pod) {
             if let Some(cause) = self.container(pod, deployment, status) {
                 return Some(cause);
             }
