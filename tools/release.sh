@@ -47,16 +47,22 @@ cd "$here"
 if command -v rustup >/dev/null 2>&1; then
     rustup target add "$target" >&2
 fi
+# With frame pointers the tables for unwinding are short.
+flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
+case $target in
+    # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36, and zig's linker does not know the word.
+    "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
+esac
 case $target in
     "$machine"-*)
         # The C of ring is compiled by this machine's own compiler: it needs nothing of a C library.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
-        cargo build --release --locked --target "$target" --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --bin flux-operator >&2
         ;;
     *)
         command -v cargo-zigbuild >/dev/null 2>&1 ||
             fail "cannot build for $target on $machine" 'install cargo-zigbuild and zig, or build on such a machine'
-        cargo zigbuild --release --locked --target "$target" --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo zigbuild --release --locked --target "$target" --bin flux-operator >&2
         ;;
 esac
 program="${CARGO_TARGET_DIR:-target}/$target/release/flux-operator"
