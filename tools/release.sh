@@ -50,7 +50,7 @@ fi
 # With frame pointers the tables for unwinding are short.
 flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
 case $target in
-    # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36, and zig's linker does not know the word.
+    # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.
     "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
 esac
 case $target in
