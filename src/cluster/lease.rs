@@ -256,6 +256,11 @@ impl HeldLease {
         }
     }
 
+    /// Whether it is ours for certain at this moment.
+    pub fn is_ours(&self) -> bool {
+        self.guard().holds()
+    }
+
     pub(super) fn guard(&self) -> LeaseGuard {
         LeaseGuard(self.until.clone())
     }

@@ -76,6 +76,8 @@ pub struct List {
     pub items: Vec<Value>,
     /// Where a watch continues.
     pub resource_version: String,
+    /// The version that was asked in the end; see [`Cluster::list_all`].
+    pub version: String,
 }
 
 impl Cluster {
@@ -89,7 +91,7 @@ impl Cluster {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<List, ClusterError> {
-        let mut list = List::default();
+        let mut list = List { version: resource.version.to_string(), ..List::default() };
         let mut token: Option<String> = None;
         let mut restarts = 0;
         loop {

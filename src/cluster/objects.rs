@@ -358,27 +358,33 @@ impl Cluster {
         self.delete(&ObjectId::of(live), &options).await
     }
 
-    /// Writes an object that others write at the same time. After a conflict `write` is given the object as it is then; the
-    /// first time it is given `live`, which may be `None` where what it is to be written over is known otherwise.
+    /// Writes an object that others write at the same time. After a conflict, and where the server does not find what was asked
+    /// for without saying that it is the object, `write` is given the object as it is then; the first time it is given `live`, which may be `None` where what it is to be written over is known otherwise.
     ///
     /// Returns `None` when the object is gone.
     ///
     /// # Errors
-    /// Of `write`, also the sixth conflict in a row.
+    /// Of `write`, also the sixth conflict in a row, and [`Reason::ApiMissing`] where the object itself is there.
     pub async fn retry_on_conflict<L: From<Value>, T, F: Future<Output = Result<T, ClusterError>>>(
         &self,
         id: &ObjectId,
         mut live: L,
         mut write: impl FnMut(L) -> F,
     ) -> Result<Option<T>, ClusterError> {
+        let mut backoff = Backoff::new(FIRST_PAUSE, self.request_timeout);
         for race in 1.. {
             match Box::pin(write(live)).await {
-                Err(error) if error.is_conflict() && race < RACES => match self.read(id).await? {
-                    Some(now) => live = now.into(),
-                    None => break,
-                },
-                Err(error) if error.is_absent() => break,
+                Err(error) if error.is_conflict() && race < RACES => {}
+                // A 404 that does not name the object may come from a server that lags: reading it tells.
+                Err(error) if error.is_api_missing() && race < ATTEMPTS => {
+                    tokio::time::sleep(backoff.next_pause()).await
+                }
+                Err(error) if error.is_not_found() => break,
                 answer => return answer.map(Some),
+            }
+            match self.read(id).await? {
+                Some(now) => live = now.into(),
+                None => break,
             }
         }
         Ok(None)
@@ -503,6 +509,27 @@ mod tests {
         let (written, result) = versions_written(usize::MAX).await;
         assert_eq!(written.len(), 6);
         assert!(result.unwrap_err().is_conflict());
+    }
+
+    /// Writes a Secret that is there, on a server that answers the first `lagging` writes as one that serves no Secrets.
+    async fn written_on_a_server_that_lags(lagging: usize) -> Result<Option<Value>, ClusterError> {
+        let writes = Arc::new(AtomicUsize::new(0));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let lags = request.method() != Method::GET && writes.fetch_add(1, Ordering::SeqCst) < lagging;
+            let (code, body) = if lags { (404, "404 page not found") } else { (200, "{\"metadata\": {}}") };
+            let response = http::Response::builder().status(code).body(Body::from(body.as_bytes().to_vec()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let id = ObjectId::new("", "Secret", Some("n"), "s").at("v1");
+        let write = |_| async { cluster.merge_patch(&id, None, &json!({}), "me").await };
+        cluster.retry_on_conflict(&id, json!({}), write).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_404_that_names_no_object_is_no_missing_object_to_a_write() {
+        assert!(written_on_a_server_that_lags(1).await.unwrap().is_some());
+        assert!(written_on_a_server_that_lags(usize::MAX).await.unwrap_err().is_api_missing());
     }
 
     #[tokio::test(start_paused = true)]

@@ -117,6 +117,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     let (parts, body) = request.into_parts();
     let mut body = Some(body);
     let mut attempt = 1;
+    let mut has_new_token = false;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         // A body that cannot be cloned is sent once; all of kube's typed calls have bodies in memory.
@@ -141,11 +142,10 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         }
         if let (Some(token), Ok(response)) = (&policy.token, &answer)
             && response.status() == StatusCode::UNAUTHORIZED
-            && attempt == 1
+            && !std::mem::replace(&mut has_new_token, true)
             && repeatable
         {
             token.forget().await;
-            attempt += 1;
             continue;
         }
         let failure = Failure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::call::{Call, encode};
-use super::{Cluster, ClusterError, ListOptions};
+use super::{Cluster, ClusterError, ListOptions, Reason};
 use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
@@ -154,8 +154,14 @@ impl Follower {
                     (self.failures, self.opened, self.is_quiet) = (0, Instant::now(), true);
                     self.stream = Some(stream);
                 }
-                Err(error) => {
+                Err(mut error) => {
                     self.version = None;
+                    // Only a list that is checked says that a kind has gone.
+                    if error.is_api_missing() {
+                        let (endpoint, message) =
+                            (self.cluster.endpoint.clone(), "not found, although it was listed".into());
+                        error.reason = Reason::Server { endpoint, code: 404, message };
+                    }
                     return Err(self.failed(error));
                 }
             }
@@ -311,6 +317,19 @@ mod tests {
         };
         assert!(tokio::time::timeout(Duration::from_secs(600), quiet).await.is_err());
         assert!(asked.load(Ordering::SeqCst) > 18);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_is_not_found_is_no_word_about_objects() {
+        let pod = json!({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "a"}}]}).to_string();
+        let (cluster, _) = cluster(move |_, query| match query.contains("watch=true") {
+            true => (404, "404 page not found".to_owned()),
+            false => (200, pod.clone()),
+        });
+        let mut pods = follower(&cluster);
+        for _ in 0..5 {
+            assert!(matches!(pods.next().await, Ok(Change::All(all)) if all.len() == 1));
+        }
     }
 
     #[tokio::test(start_paused = true)]

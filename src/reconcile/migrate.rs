@@ -91,6 +91,7 @@ async fn migrate(
     // version yet: old versions are forgotten only when a list shows nothing that was not rewritten.
     for _ in 0..ROUNDS {
         let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
+        let list = list.filter(|list| list.version == version);
         let mut objects = list.ok_or_else(|| MigrateError::NotServed(version.clone()))?.items;
         let uid = |object: &Value| object.pointer("/metadata/uid").map(Value::to_string).unwrap_or_default();
         objects.retain(|object| !rewritten.contains(&uid(object)));
@@ -162,7 +163,12 @@ async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::cluster::Endpoint;
+    use crate::reconcile::progress::Silent;
 
     fn definition(name: &str, stored: Value, part_of: &str) -> Value {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -180,6 +186,39 @@ mod tests {
         let names = |forced| due(&live_objects, forced).iter().map(|crd| ObjectId::of(crd).name).collect::<Vec<_>>();
         assert_eq!(names(false), ["old"]);
         assert_eq!(names(true), ["new", "old"]);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_has_not_heard_of_the_new_version_forgets_no_old_one() {
+        let served = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [
+            {"metadata": {"name": "g"}, "versions": [{"version": "v1beta2", "resources": [{"resource": "buckets",
+                "responseKind": {"group": "g", "version": "v1beta2", "kind": "Bucket"}, "scope": "Namespaced",
+                "verbs": ["list", "patch"]}]}]}]});
+        let writes = Arc::new(AtomicUsize::new(0));
+        let written = writes.clone();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let path = request.uri().path();
+            let (code, body) = match path {
+                _ if request.method() != http::Method::GET => {
+                    written.fetch_add(1, Ordering::SeqCst);
+                    (200, json!({}).to_string())
+                }
+                "/api" | "/apis" => (200, served.to_string()),
+                "/apis/g/v1beta2/buckets" => {
+                    (200, json!({"metadata": {"resourceVersion": "1"}, "items": []}).to_string())
+                }
+                _ => (404, "404 page not found".to_owned()),
+            };
+            let response = http::Response::builder().status(code).body(kube::client::Body::from(body.into_bytes()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let mut bucket = definition("buckets.g", json!(["v1beta2", "v1"]), "flux");
+        bucket["spec"]["group"] = "g".into();
+        bucket["spec"]["names"] = json!({"kind": "Bucket", "plural": "buckets"});
+        let result = migrate(&cluster, &bucket, 1, &Silent).await;
+        assert!(matches!(&result, Err(MigrateError::NotServed(version)) if version == "v1"), "{result:?}");
+        assert_eq!(writes.load(Ordering::SeqCst), 0);
     }
 
     #[test]

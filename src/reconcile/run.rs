@@ -56,14 +56,14 @@ pub async fn run(
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
-    let attempt = || async {
-        let instance = draft::read_instance(cluster, id).await?;
+    let attempt = async |cluster: Cluster| {
+        let instance = draft::read_instance(&cluster, id).await?;
         let request = options.request.as_ref().map(Unstored::Request);
-        Run::new(cluster, instance, request, options, progress).reconcile(distributions).await
+        Run::new(&cluster, instance, request, options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
     loop {
-        match under_lease(cluster, &id.namespace, options, progress, attempt().boxed()).await {
+        match under_lease(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await {
             Err(ReconcileError::InstanceMoved { .. }) if starts < STARTS => starts += 1,
             ended => return ended,
         }
@@ -127,14 +127,14 @@ pub async fn apply_instance(
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
     let namespace = manifest.instance.namespace_or_default();
-    let attempt = || async {
-        let (instance, live) = draft::as_it_would_be_stored(cluster, manifest, force_conflicts).await?;
+    let attempt = async |cluster: Cluster| {
+        let (instance, live) = draft::as_it_would_be_stored(&cluster, manifest, force_conflicts).await?;
         let unstored = Unstored::Written { written: &manifest.written, live, force_conflicts };
-        Run::new(cluster, instance, Some(unstored), options, progress).reconcile(distributions).await
+        Run::new(&cluster, instance, Some(unstored), options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
     loop {
-        match under_lease(cluster, namespace, options, progress, attempt().boxed()).await {
+        match under_lease(cluster, namespace, options, progress, |cluster| attempt(cluster).boxed()).await {
             // A lease lives in the namespace, and so does the instance.
             Err(error) if starts == 1 && is_namespace_missing(&error) => {
                 ownership::refuse_second_instance(cluster, &manifest.instance).await?;
@@ -169,15 +169,15 @@ pub async fn execute(
         check_plan(cluster, saved, &saved.plan, force_conflicts, options).await?;
         object.seen = make_namespace(cluster, &id.namespace, progress).await?.as_ref().map(fingerprint);
     }
-    let work = async {
+    let work = async |cluster: Cluster| {
         progress.report(Update::StageBegan { stage: Stage::Plan, objects: plan.objects.len() });
-        let checked = check_plan(cluster, saved, &plan, force_conflicts, options).await?;
+        let checked = check_plan(&cluster, saved, &plan, force_conflicts, options).await?;
         let written = saved.instance.as_ref();
         let unstored = written.map(|written| Unstored::Written { written, live: checked.live, force_conflicts });
-        let run = Run::new(cluster, checked.instance, unstored, options, progress);
+        let run = Run::new(&cluster, checked.instance, unstored, options, progress);
         run.execute(plan.clone(), checked.objects, checked.operator).await
     };
-    under_lease(cluster, &id.namespace, options, progress, work.boxed()).await
+    under_lease(cluster, &id.namespace, options, progress, |cluster| work(cluster).boxed()).await
 }
 
 fn planned_instance(plan: &Plan) -> ObjectId {

@@ -157,9 +157,11 @@ impl StatusWriter {
             }
             Ok(Ok(()))
         };
-        match cluster.retry_on_conflict(id, None, write).await? {
-            Some(written) => written,
-            None => {
+        match cluster.retry_on_conflict(id, None, write).await {
+            Ok(Some(written)) => written,
+            Err(error) if !error.is_api_missing() => Err(error.into()),
+            // The object itself may be there all the same.
+            Ok(None) | Err(_) => {
                 self.look_again(cluster).await?;
                 Err(ReconcileError::StatusNotServed { instance: id.clone() })
             }

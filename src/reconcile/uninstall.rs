@@ -214,7 +214,7 @@ pub async fn uninstall(
     let lease =
         RunOptions { lease: options.lease.clone(), interrupts: options.interrupts.clone(), ..RunOptions::default() };
     // What was shown and agreed to was read before the lease was ours.
-    let work = async {
+    let work = async |cluster: Cluster| {
         let live = cluster.read(&id).await?.ok_or_else(|| ReconcileError::InstanceGone { instance: id.clone() })?;
         let instance = FluxInstance::from_object(live)
             .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
@@ -225,9 +225,9 @@ pub async fn uninstall(
         if instance.spec != seen.spec || inventory(&instance) != inventory(seen) {
             return Err(ReconcileError::InstanceMoved { instance: id.clone() });
         }
-        run_uninstall(cluster, &instance, options, begun + options.timeout, progress).await
+        run_uninstall(&cluster, &instance, options, begun + options.timeout, progress).await
     };
-    let mut done = under_lease(cluster, &id.namespace, &lease, progress, work.boxed()).await?;
+    let mut done = under_lease(cluster, &id.namespace, &lease, progress, |cluster| work(cluster).boxed()).await?;
     done.duration = begun.elapsed();
     Ok(done)
 }

@@ -14,22 +14,28 @@ use crate::reconcile::options::RunOptions;
 use crate::reconcile::outcome::ReconcileError;
 use crate::reconcile::progress::{Progress, Stage, Update};
 
-/// Does the work under the lease that the options name, and drops it when the lease is lost.
+/// Does the work under the lease that the options name, and drops it when the lease is lost. The work is handed a cluster to
+/// which nothing is written once the lease is over: a process that stood still (Ctrl-Z) may go on before it notices.
 ///
 /// # Errors
 /// Somebody else holds the lease, or it was lost; and those of the work.
-pub(in crate::reconcile) async fn under_lease<T>(
+pub(in crate::reconcile) async fn under_lease<'w, T>(
     cluster: &Cluster,
     namespace: &str,
     options: &RunOptions,
     progress: &dyn Progress,
-    work: BoxFuture<'_, Result<T, ReconcileError>>,
+    work: impl FnOnce(Cluster) -> BoxFuture<'w, Result<T, ReconcileError>>,
 ) -> Result<T, ReconcileError> {
-    let Some(lease) = &options.lease else { return work.await };
+    let Some(lease) = &options.lease else { return work(cluster.clone()).await };
     let held = take_lease(cluster, namespace, lease, &options.interrupts, progress).await?;
     let result = tokio::select! {
-        result = work => result,
+        biased;
         () = held.lost() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
+        result = work(cluster.under(&held)) => result,
+    };
+    let result = match result {
+        Err(_) if !held.is_ours() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
+        result => result,
     };
     held.release().await;
     result

@@ -365,6 +365,19 @@ async fn a_credential_plugin_with_a_token_runs_once_and_again_when_refused(clust
     let config = plugin_kubeconfig(&cluster, &folder, &plugin(&folder, &json!({"token": "stale"})));
     run(at(&cluster, &config), &CREATE).await.exits(5).stderr_has("does not accept the credentials");
     assert_eq!(plugin_runs(&folder).len(), 2);
+
+    // It is asked again also when the server was busy before.
+    let proxy = FaultProxy::start(cluster.kubeconfig(), cluster.folder()).await.unwrap();
+    proxy.add_rule(FaultRule::first(1, Fault::unavailable()));
+    proxy.add_rule(FaultRule::every(Fault::Answer { status: 401, retry_after: None }));
+    let folder = Folder::new();
+    let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": plugin(&folder, &json!({"token": "stale"}))});
+    let mut value = proxy.kubeconfig().value();
+    value["users"][0]["user"] = json!({"exec": exec});
+    let config = folder.write("busy", &value);
+    run(at(&cluster, &config), &CREATE).await.exits(5).stderr_has("does not accept the credentials");
+    assert_eq!(plugin_runs(&folder).len(), 2);
 }
 
 async fn a_failing_credential_plugin_is_told_without_its_output(cluster: TestCluster) {
