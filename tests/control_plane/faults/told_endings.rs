@@ -16,6 +16,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_command_that_says_nothing_was_changed_has_changed_nothing,
         what_was_written_is_told_while_something_else_is_still_asked,
+        a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
     ]
 }
 
@@ -115,6 +116,45 @@ async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: T
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
     let run = Run::from(output).exits(130).stderr_has("may have been carried out");
     assert!(!run.stderr.contains("nothing was changed"), "{}", run.stderr);
+}
+
+async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut spec = spec("2.9.x");
+    (spec["wait"], spec["cluster"]) = (json!(false), json!({"size": "large"}));
+    world.instance(spec.clone()).await;
+    world.ready().await;
+    spec["cluster"]["size"] = "small".into();
+    let manifest = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("flux.yaml"), manifest.to_string()).unwrap();
+    let user = "stopped";
+    let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
+    let is_deployment = |uri: &str| uri.contains("/deployments/") && !uri.contains("dryRun");
+    proxy.add_rule(FaultRule::every(Fault::Delay(STANDS_STILL)).method("PATCH").uri(is_deployment));
+    let mut command = command(proxy.kubeconfig().path(), home.path());
+    command.args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"]).current_dir(home.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id().to_string();
+    let signal = |name: &str| std::process::Command::new("kill").args([name, &pid]).status().unwrap();
+    let applies = || async { (proxy.count("PATCH", is_deployment) > 0).then_some(()) };
+    if eventually("a Deployment", Duration::from_secs(20), applies).await.is_err() {
+        signal("-KILL");
+        let output = child.wait_with_output().unwrap();
+        panic!("no Deployment was applied: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    // Ctrl-Z, and `fg` when the lease of 15 s is over.
+    signal("-STOP");
+    tokio::time::sleep(Duration::from_secs(17)).await;
+    let mark = world.plane.audit().mark().await.unwrap();
+    signal("-CONT");
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    let run = Run::from(output).stderr_has("lease");
+    assert_ne!(run.code, 0, "{}", run.stderr);
+    let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
+    let others = writes.only(|request| request.resource != "leases" && request.status < 400);
+    assert!(others.is_empty(), "{:?}\n{}", others.table(), run.stderr);
 }
 
 /// Runs the command and sends the signal as soon as its request arrives; `None` when it ends before it sends that many.
