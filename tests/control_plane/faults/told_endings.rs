@@ -134,7 +134,9 @@ async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cl
     let is_deployment = |uri: &str| uri.contains("/deployments/") && !uri.contains("dryRun");
     proxy.add_rule(FaultRule::every(Fault::Delay(STANDS_STILL)).method("PATCH").uri(is_deployment));
     let mut command = command(proxy.kubeconfig().path(), home.path());
-    command.args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"]).current_dir(home.path());
+    command
+        .args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"])
+        .current_dir(home.path());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
     let signal = |name: &str| std::process::Command::new("kill").args([name, &pid]).status().unwrap();
