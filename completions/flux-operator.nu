@@ -124,8 +124,8 @@ module completions {
     --ready-status: string@"nu-complete flux-operator get components ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -219,8 +219,8 @@ module completions {
     --ready-status: string@"nu-complete flux-operator get inventory ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -809,8 +809,8 @@ module completions {
     --overwrite               # Write over a file that is there
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1043,8 +1043,8 @@ module completions {
     --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1817,8 +1817,8 @@ module completions {
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
     --strict                  # Fail on patches without effect, on images without digest, and on an artifact that cannot be pulled
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -1909,8 +1909,8 @@ module completions {
     --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --out: path               # Save the plan for `apply instance --plan`
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2011,8 +2011,8 @@ module completions {
     --confirm-context: string # Name of the context, where the configuration protects it
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -2112,8 +2112,8 @@ module completions {
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Do not ask
     --confirm-context: string # Name of the context, where the configuration protects it
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3637,8 +3637,8 @@ module completions {
   # List the Flux versions that can be installed
   export extern "flux-operator distribution versions" [
     --version: string         # Only versions in this range, for example 2.8.x or >=2.7
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3686,8 +3686,8 @@ module completions {
     --version: string         # Version or range; its newest version is taken
     --registry: string        # Registry the images are pulled from
     --variant: string@"nu-complete flux-operator distribution images variant" # Build of the images [default: the registry's own]
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3729,8 +3729,8 @@ module completions {
   # Write the manifests of a Flux version into a folder
   export extern "flux-operator distribution export" [
     --version: string         # Version or range; its newest version is written
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3769,8 +3769,8 @@ module completions {
   # Pull a distribution from a registry into a folder
   export extern "flux-operator distribution pull" [
     --output(-o): path        # Folder to write to; created if it is missing
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3808,8 +3808,8 @@ module completions {
   # Push the manifests of a Flux version to a registry
   export extern "flux-operator distribution push" [
     --version: string         # Version or range; its newest version is pushed
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3859,8 +3859,8 @@ module completions {
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution mirror variant" # Build of the images [default: the registry's own]
     --components: string      # Controllers to take [default: all]
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3916,8 +3916,8 @@ module completions {
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Build of the images [default: the registry's own]
     --components: string      # Controllers to take [default: all]
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
@@ -3974,8 +3974,8 @@ module completions {
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution pack variant" # Build of the images [default: the registry's own]
     --components: string      # Controllers to take [default: all]
-    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
-    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input
+    --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
+    --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
     --no-cache                # Pull the artifact even if it is cached, and do not keep it
     --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`

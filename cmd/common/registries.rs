@@ -127,15 +127,16 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
 pub struct SourceArgs {
     /// Flux manifests to use instead of the embedded ones: a folder, an
     /// archive, an OCI image layout, an artifact in a registry, or an archive
-    /// on standard input
+    /// on standard input (`-`)
     ///
     /// Folders and archives are as `distribution export` writes them. Artifacts
     /// are pulled with the credentials of `docker login` and kept in the user's
-    /// cache folder.
+    /// cache folder. SOURCE is DIR, FILE.tar.gz, oci-layout:DIR[:TAG],
+    /// oci://REFERENCE or `-`.
     #[arg(
         long,
         visible_alias = "distribution-artifact",
-        value_name = "DIR|FILE.tar.gz|oci-layout:DIR[:TAG]|oci://REFERENCE|-",
+        value_name = "SOURCE",
         value_hint = clap::ValueHint::AnyPath
     )]
     pub distribution: Option<String>,

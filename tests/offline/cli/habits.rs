@@ -67,6 +67,18 @@ fn help_fits_80_columns() {
     }
 }
 
+#[test]
+fn short_help_on_a_narrow_terminal_does_not_run_over() {
+    for line in [["apply", "instance"], ["reconcile", "instance"], ["distribution", "mirror"], ["build", "instance"]] {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_flux-operator"));
+        let output = program.args(line).arg("-h").env("COLUMNS", "60").output().expect("the program");
+        let help = String::from_utf8(output.stdout).expect("text");
+        let widest = help.lines().map(|line| line.chars().count()).max();
+        // A word that is longer than its column cannot be broken.
+        assert!(widest.is_some_and(|widest| (30..=64).contains(&widest)), "{line:?}: {widest:?}\n{help}");
+    }
+}
+
 /// What a help says of an option: the lines from its own to the next option or heading.
 fn option_text(help: &str, option: &str) -> String {
     // What is said of an option stands further in than its name.
