@@ -359,7 +359,8 @@ impl Cluster {
     }
 
     /// Writes an object that others write at the same time. After a conflict, and where the server does not find what was asked
-    /// for without saying that it is the object, `write` is given the object as it is then; the first time it is given `live`, which may be `None` where what it is to be written over is known otherwise.
+    /// for without saying that it is the object, `write` is given the object as it is then; the first time it is given `live`,
+    /// which may be `None` where what it is to be written over is known otherwise.
     ///
     /// Returns `None` when the object is gone.
     ///
