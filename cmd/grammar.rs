@@ -107,15 +107,7 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
         return Some(ordered);
     }
     let (_, nouns) = VERBS.iter().find(|(verb, _)| *verb == word)?;
-    let verb = tree.get_subcommands().find(|command| is_called(command, word))?;
-    // Flags may stand before their noun: those of every noun are looked for.
-    let known: Vec<&Command> = [tree, verb].into_iter().chain(verb.get_subcommands()).collect();
-    let mut positions = vec![];
-    let mut at = first + 1;
-    while let Some(position) = positional(arguments, at, &known) {
-        positions.push(position);
-        at = position + 1;
-    }
+    let (verb, positions) = verb_and_words(arguments, tree, first)?;
     let words: Vec<&str> = positions.iter().filter_map(|position| arguments.get(*position)?.to_str()).collect();
     let replaced = match words.split_first() {
         None if !matches!(nouns, Nouns::Object) => nothing_but_a_file(arguments, verb)?,
@@ -146,6 +138,52 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let rest = arguments.iter().enumerate().skip(first + 1).filter(|(index, _)| !positions.contains(index));
     ordered.extend(rest.map(|(_, argument)| argument.clone()));
     Some(ordered)
+}
+
+/// The command of the verb at `first`, and the positions of the words after it.
+fn verb_and_words<'a>(arguments: &[OsString], tree: &'a Command, first: usize) -> Option<(&'a Command, Vec<usize>)> {
+    let word = arguments.get(first)?.to_str()?;
+    let verb = tree.get_subcommands().find(|command| is_called(command, word))?;
+    // Flags may stand before their noun: those of every noun are looked for.
+    let known: Vec<&Command> = [tree, verb].into_iter().chain(verb.get_subcommands()).collect();
+    let mut positions = vec![];
+    let mut at = first + 1;
+    while let Some(position) = positional(arguments, at, &known) {
+        positions.push(position);
+        at = position + 1;
+    }
+    Some((verb, positions))
+}
+
+/// What a line means that is still being written, up to its last whole word.
+#[derive(Default)]
+pub struct Begun {
+    /// The verb, its noun, and the word that stands where the noun would (`ks/app` of `get ks/app`), of a line that leaves
+    /// the noun out.
+    pub unsaid: Option<(String, Command, Option<String>)>,
+    /// The kind whose names follow: it stands alone, or before other names.
+    pub kind: Option<&'static FluxKind>,
+}
+
+/// Reads the whole words of a line that is still being written, the program's own name first.
+pub fn begun(arguments: &[OsString], tree: &Command) -> Begun {
+    let read = || {
+        let first = first_word(arguments, tree)?;
+        let (verb, positions) = verb_and_words(arguments, tree, first)?;
+        let words: Vec<&str> = positions.iter().filter_map(|position| arguments.get(*position)?.to_str()).collect();
+        let is_said = words.first().is_some_and(|word| verb.get_subcommands().any(|noun| is_called(noun, word)));
+        let objects = words.get(usize::from(is_said)..)?;
+        let takes_objects = VERBS.iter().any(|(word, _)| verb.get_name() == *word);
+        let kind = objects.first().filter(|word| takes_objects && !word.contains(['/', ',']));
+        let kind = kind.and_then(|_| kind_and_names(objects)).map(|(kind, _)| kind);
+        let unsaid = || {
+            let ordered = in_order(arguments, tree);
+            let noun = verb.find_subcommand(ordered.get(first_word(&ordered, tree)? + 1)?)?;
+            Some((verb.get_name().to_owned(), noun.clone(), words.first().map(ToString::to_string)))
+        };
+        Some(Begun { unsaid: if is_said { None } else { unsaid() }, kind })
+    };
+    read().unwrap_or_default()
 }
 
 /// `apply -f FILE`: a file holds a FluxInstance.

@@ -244,6 +244,15 @@ impl Shell {
         answer.await
     }
 
+    /// The same for an answer of somebody else than the one that is waited for otherwise: of a registry.
+    pub async fn while_waiting_for<T>(&self, whom: &str, attempted: &str, answer: impl Future<Output = T>) -> T {
+        let set = |whom| std::mem::replace(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner), whom);
+        let usual = set(whom.to_owned());
+        let answered = self.while_waiting(attempted, answer).await;
+        set(usual);
+        answered
+    }
+
     /// What an interrupt says; commands set it as they go.
     pub fn interruption(&self) -> &Arc<Interruption> {
         &self.interruption

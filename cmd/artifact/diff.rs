@@ -4,7 +4,7 @@ use flux_operator::format::tarball::{Files, Limits};
 use flux_operator::oci::{self, Place, Reference};
 
 use super::{ContentArgs, parse_reference};
-use crate::common::registries::{RegistryArgs, registry_error};
+use crate::common::registries::{RegistryArgs, answer_of, registry_error};
 use crate::render::unified_diff::unified_diff;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -30,12 +30,12 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let local = args.content.read(shell)?;
     let registries = args.registry.open()?;
-    let remote = shell.run(async {
+    let remote = shell.run(answer_of(&args.reference.repository, shell, async {
         let digest = registries.resolve(&args.reference).await.map_err(|e| registry_error(&e))?.digest;
         let place = Place::Repository(registries, args.reference.repository.clone());
         let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(|e| registry_error(&e))?;
         oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.map_err(|e| registry_error(&e))
-    })?;
+    }))?;
     let text = differences(&remote, &local);
     if text.is_empty() {
         shell.status(&format!("no differences to {}", args.reference.url()));

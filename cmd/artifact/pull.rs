@@ -6,7 +6,7 @@ use flux_operator::format::tarball::Limits;
 use flux_operator::oci::{self, Place, Reference};
 
 use super::{parse_reference, write_files};
-use crate::common::registries::{RegistryArgs, read_key, registry_error};
+use crate::common::registries::{RegistryArgs, answer_of, read_key, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Pull an OCI artifact and unpack it into a folder
@@ -37,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let registries = args.registry.open()?;
     let key = args.verify_key.as_deref().map(read_key).transpose()?;
-    let (digest, files) = shell.run(async {
+    let (digest, files) = shell.run(answer_of(&args.reference.repository, shell, async {
         let digest = registries.resolve(&args.reference).await.map_err(|e| registry_error(&e))?.digest;
         if let Some(key) = &key {
             let verified = oci::verify_signature(&registries, &args.reference.repository, &digest, key).await;
@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(|e| registry_error(&e))?;
         let files = oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.map_err(|e| registry_error(&e))?;
         Ok((digest, files))
-    })?;
+    }))?;
     write_files(&args.output, &files)
         .map_err(|error| CliError::failed(format!("cannot write to {}", args.output.display())).caused_by(&error))?;
     shell.status(&format!("unpacked {} files into {}", files.len(), args.output.display()));

@@ -6,7 +6,7 @@ use flux_operator::oci::{self, Reference, annotation};
 use jiff::Timestamp;
 
 use super::{ContentArgs, parse_reference};
-use crate::common::registries::{RegistryArgs, registry_error};
+use crate::common::registries::{RegistryArgs, answer_of, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Push manifests as an OCI artifact for Flux
@@ -61,9 +61,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let mut annotations: BTreeMap<String, String> = args.annotation.iter().cloned().collect();
     annotations.extend(own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     let registries = args.registry.open()?;
-    let pushed = shell.run(async {
+    let pushed = shell.run(answer_of(&args.reference.repository, shell, async {
         oci::push_artifact(&registries, &args.reference, &files, &annotations).await.map_err(|e| registry_error(&e))
-    })?;
+    }))?;
     shell.status(&format!("pushed {} files", files.len()));
     shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()))?;
     Ok(Exit::Done)

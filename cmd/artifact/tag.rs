@@ -3,7 +3,7 @@
 use flux_operator::oci::Reference;
 
 use super::parse_reference;
-use crate::common::registries::{RegistryArgs, registry_error};
+use crate::common::registries::{RegistryArgs, answer_of, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Give an OCI artifact more tags
@@ -29,13 +29,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let tags: Vec<Reference> =
         args.tag.iter().map(|tag| repository.with_tag(tag)).collect::<Result<_, _>>().map_err(wrong)?;
     let registries = args.registry.open()?;
-    let manifest = shell.run(async {
+    let manifest = shell.run(answer_of(&args.reference.repository, shell, async {
         let manifest = registries.manifest(&args.reference).await.map_err(|e| registry_error(&e))?;
         for tag in &tags {
             registries.push_manifest(tag, &manifest).await.map_err(|e| registry_error(&e))?;
         }
         Ok(manifest)
-    })?;
+    }))?;
     let printed: String = tags.into_iter().map(|tag| format!("{}\n", tag.at(manifest.digest.clone()).url())).collect();
     shell.print(&printed)?;
     Ok(Exit::Done)

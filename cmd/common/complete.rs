@@ -1,10 +1,10 @@
 //! Completion of live names: instances, secrets, kinds, objects, namespaces. After 300 ms without an answer there is none.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use clap::builder::Resettable;
-use clap::{Arg, Command, Parser, ValueHint};
+use clap::{Arg, Command, CommandFactory, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, FLUX_KINDS};
@@ -18,8 +18,10 @@ use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 
+use crate::cli::Cli;
 use crate::common::Session;
 use crate::common::read_source::instance_type;
+use crate::grammar::{self, Begun};
 use crate::render::columns_of_kind::of_kind;
 use crate::render::listing::{Column, Row};
 use crate::shell::usage::plugins;
@@ -29,57 +31,41 @@ use crate::shell::{Config, GlobalArgs, Shell};
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
-/// Words after which a kind stands alone, and then names of it.
-const TAKES_KINDS: [&str; 17] = [
-    "resources",
-    "resource",
-    "all",
-    "get",
-    "reconcile",
-    "suspend",
-    "resume",
-    "wait",
-    "export",
-    "delete",
-    "why",
-    "logs",
-    "impact",
-    "trace",
-    "events",
-    "debug",
-    "tree",
-];
 /// The flags of the line being completed that say which cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
 
-/// The command tree as it is completed: the names of contexts and namespaces, and kinds where the noun of a verb stands.
+/// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
-    let kind = kinds::words().find(|word| line.iter().any(|typed| typed == word));
+    let begun = begun(&tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
+    let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
+    let tree = match begun.unsaid {
+        Some((verb, noun, word)) => tree.mut_subcommand(verb, |verb| with_noun(verb, &noun, word)),
+        None => tree,
+    };
     let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
     let names_object = line.last().is_some_and(|word| word.contains('/') && !word.starts_with('-'));
-    let tree = tree.mut_subcommands(takes_files).mut_subcommands(|verb| match names_object {
-        true => takes_objects(verb),
-        false => verb,
-    });
+    let tree = tree.mut_subcommands(|verb| if names_object { takes_objects(verb) } else { verb });
     let tree = plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
         Some(_) => tree,
         None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
     });
     // The grammar makes one word of `events ks app`.
-    let tree = tree.mut_subcommand("events", |events| events.mut_arg("resource", |object| object.num_args(0..=2)));
-    let Some(kind) = kind else { return tree };
-    // `get ks <TAB>` is completed as `get resources` is.
-    tree.mut_subcommands(|verb| {
-        let nouns = ["resource", "resources"];
-        let noun =
-            nouns.iter().find_map(|noun| verb.find_subcommand(noun)).filter(|_| verb.find_subcommand(kind).is_none());
-        match noun.cloned() {
-            Some(noun) => verb.subcommand(noun.name(kind).alias(Resettable::Reset).hide(true)),
-            None => verb,
-        }
-    })
+    tree.mut_subcommand("events", |events| events.mut_arg("resource", |object| object.num_args(0..=2)))
+}
+
+/// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.
+fn with_noun(verb: Command, noun: &Command, word: Option<String>) -> Command {
+    let is_new = |argument: &&Arg| {
+        !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
+    };
+    let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
+    let verb = verb.args(flags);
+    match word {
+        Some(word) => verb.subcommand(noun.clone().name(word).alias(Resettable::Reset).hide(true)),
+        None => verb,
+    }
 }
 
 /// `get ks/<TAB>` is completed as `get resources ks/` is.
@@ -88,15 +74,6 @@ fn takes_objects(verb: Command) -> Command {
         true => verb.arg(Arg::new("object").add(resources())),
         false => verb,
     }
-}
-
-/// `apply -f <TAB>` is completed as `apply instance -f` is.
-fn takes_files(verb: Command) -> Command {
-    let takes = |command: &Command| command.get_arguments().any(|argument| argument.get_long() == Some("filename"));
-    if takes(&verb) || !verb.find_subcommand("instance").is_some_and(takes) {
-        return verb;
-    }
-    verb.arg(Arg::new("filename").short('f').long("filename").value_hint(ValueHint::FilePath).hide(true))
 }
 
 /// Flags are offered after a `-`, or where nothing else can follow; of a command with several names the first one is.
@@ -205,8 +182,8 @@ pub fn resources() -> ArgValueCompleter {
                     candidates = kinds::words().map(str::to_lowercase).collect();
                     candidates.dedup();
                 }
-                if let Some(resource) = kind_before(&words_of_line()) {
-                    candidates = names(&resource);
+                if let Some(kind) = begun(&Cli::command()).kind {
+                    candidates = names(&kind.resource_type());
                 }
                 matching(current, candidates)
             }
@@ -214,10 +191,11 @@ pub fn resources() -> ArgValueCompleter {
     })
 }
 
-/// A kind that stands alone before the word being completed: `get resources ks <TAB>`.
-fn kind_before(line: &[String]) -> Option<ResourceType> {
-    let before = line.len().checked_sub(2).and_then(|i| line.get(i))?;
-    kinds::find(before).filter(|_| line.iter().any(|w| TAKES_KINDS.contains(&w.as_str()))).map(|k| k.resource_type())
+/// What the whole words of the line mean: all but the one being completed.
+fn begun(tree: &Command) -> Begun {
+    let mut line: Vec<OsString> = words_of_line().into_iter().map(OsString::from).collect();
+    line.pop();
+    grammar::begun(&line, tree)
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -280,11 +258,5 @@ mod tests {
         let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
         assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
         assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
-    }
-
-    #[test]
-    fn names_follow_a_kind_that_stands_alone() {
-        assert!(kind_before(&words("flux-operator get resources ks ")).is_some());
-        assert!(kind_before(&words("flux-operator get resources ")).is_none());
     }
 }

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
 use crate::render::table::{clean, terminal_width};
-use crate::render::wrap::cut;
 use crate::render::wrap::wrapped;
 use crate::shell::Shell;
 
@@ -27,29 +26,27 @@ impl Lines {
         }
     }
 
-    /// One line, cut at the terminal's width.
-    pub fn line(&mut self, mark: &str, content: &str, style: Option<AnsiColor>) {
-        let whole = clean(&format!("{mark}{content}"));
-        let whole = self.width.map_or(whole.clone(), |width| cut(&whole, width));
-        self.styled(whole.trim_end(), style);
-    }
-
-    /// A line that is never cut: of commands, and of what has to be read to its end.
+    /// A line that is never wrapped: of commands, which are copied.
     pub fn whole(&mut self, content: &str, style: Option<AnsiColor>) {
         self.styled(clean(content).trim_end(), style);
     }
 
     /// A text behind its head, wrapped at the terminal's width below its own beginning.
     pub fn hanging(&mut self, head: &str, text: &str, style: Option<AnsiColor>) {
+        self.below(head, head.width(), text, style);
+    }
+
+    /// The same with the rows that follow the first one at a column of their own.
+    fn below(&mut self, head: &str, column: usize, text: &str, style: Option<AnsiColor>) {
         let text = clean(text);
         let rows = match self.width {
             Some(width) if (head.width() + text.width()) > width => {
-                wrapped(&text, width.saturating_sub(head.width()), usize::MAX)
+                wrapped(&text, width.saturating_sub(column.max(head.width())), usize::MAX)
             }
             _ => vec![text],
         };
         for (index, row) in rows.iter().enumerate() {
-            let head = if index == 0 { head.to_owned() } else { " ".repeat(head.width()) };
+            let head = if index == 0 { head.to_owned() } else { " ".repeat(column) };
             self.styled(format!("{head}{row}").trim_end(), style);
         }
     }
@@ -74,7 +71,7 @@ impl Lines {
     pub fn evidence(&mut self, indent: &str, cause: &Cause<String>, now: Timestamp) {
         for evidence in &cause.evidence {
             let age = evidence.at.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
-            self.line(indent, &format!("{}{age}: {}", evidence.from, evidence.text), None);
+            self.below(indent, indent.len() + 2, &format!("{}{age}: {}", evidence.from, evidence.text), None);
         }
     }
 

@@ -50,7 +50,8 @@ pub async fn read_instance_at(
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {source}")).caused_by(error);
     let access = RegistryArgs::default().access()?;
-    let bytes = download(access, source, yaml::MAX_INPUT_BYTES as u64).await.map_err(|error| failed(&error))?;
+    let download = download(access, source, yaml::MAX_INPUT_BYTES as u64);
+    let bytes = shell.while_waiting_for(source, "answer", download).await.map_err(|error| failed(&error))?;
     let text = yaml::read(bytes.as_slice()).map_err(|error| failed(&error))?;
     instance_of(&text, source, context_namespace, shell)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
 use flux_operator::oci::{
-    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess,
+    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess, Repository,
 };
 
 use crate::shell::{CliError, Exit, Shell, environment};
@@ -97,6 +97,11 @@ fn docker_config_files() -> Vec<PathBuf> {
     in_home.into_iter().chain(of_podman.into_iter().flatten()).collect()
 }
 
+/// What a registry answers; a person is told whom is waited for.
+pub async fn answer_of<T>(repository: &Repository, shell: &Shell, answer: impl Future<Output = T>) -> T {
+    shell.while_waiting_for(&format!("the registry {}", repository.registry()), "answer", answer).await
+}
+
 /// Says why a registry did not do what was asked, with the exit code of its category and the next step.
 pub fn registry_error(error: &OciError) -> CliError {
     with_next_step(CliError::new(exit_of(&error.reason), error.to_string()).caused_by(&error.reason), &error.reason)
@@ -177,7 +182,12 @@ impl SourceArgs {
                 CliError::usage("cannot use the distribution").caused_by(&error)
             })?,
         };
-        let distribution = self.fetcher()?.fetch(&source).await.map_err(|error| fetch_error(&error))?;
+        let fetcher = self.fetcher()?;
+        let fetched = match &source {
+            Source::Artifact(reference) => answer_of(&reference.repository, shell, fetcher.fetch(&source)).await,
+            _ => fetcher.fetch(&source).await,
+        };
+        let distribution = fetched.map_err(|error| fetch_error(&error))?;
         if let Some(digest) = distribution.digest() {
             shell.status(&format!("using the distribution {source} at {digest}"));
         }

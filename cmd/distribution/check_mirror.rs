@@ -62,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = shell.run(args.images.source.open(shell, None))?;
     let version = newest(&distribution, &args.images.version)?;
     let images = args.images.list(&distribution, &version)?;
-    let rows: Vec<CheckView> = shell.run(async {
+    let rows: Vec<CheckView> = shell.run(shell.while_waiting_for(destination, "answer", async {
         let checks = images.iter().map(|image| {
             let registries = registries.clone();
             async move {
@@ -80,7 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
         });
         futures::stream::iter(checks).buffered(AT_ONCE).try_collect().await
-    })?;
+    }))?;
     args.list.print(&rows, shell)?;
     let missing = rows.iter().filter(|row| row.state == "missing").count();
     if missing == 0 {

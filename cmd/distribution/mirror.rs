@@ -135,7 +135,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .map(|image| MirrorImage::to_mirror(&image, &from, destination))
         .collect::<Result<_, CliError>>()?;
     let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
-    let rows: Vec<MirrorView> = shell.run(async {
+    let rows: Vec<MirrorView> = shell.run(shell.while_waiting_for(destination, "answer", async {
         let copier = Copier::new(BLOBS_AT_ONCE);
         let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));
         let mut rows: Vec<MirrorView> = futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect().await?;
@@ -143,7 +143,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             rows.push(mirror_artifact(args, &from, destination, &distribution, &version).await?);
         }
         Ok(rows)
-    })?;
+    }))?;
     progress.lock().unwrap_or_else(PoisonError::into_inner).clear();
     args.list.print(&rows, shell)?;
     if !args.dry_run {

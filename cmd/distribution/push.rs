@@ -4,7 +4,7 @@ use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{self, Reference};
 
 use super::{newest, unusable};
-use crate::common::registries::{SourceArgs, registry_error};
+use crate::common::registries::{SourceArgs, answer_of, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Push the manifests of a Flux version to a registry
@@ -38,10 +38,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let files = distribution.files(&version).map_err(unusable)?;
     let registries = args.source.registry.open()?;
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
-    let pushed = shell.run(async {
+    let pushed = shell.run(answer_of(&args.reference.repository, shell, async {
         let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))
-    })?;
+    }))?;
     shell.status(&format!("pushed flux {version}: {} files", files.len()));
     shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()))?;
     Ok(Exit::Done)

@@ -68,12 +68,12 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
                 format!("none of {objects}{place} and of {applied} that Flux applied fails{on_their_way}")
             }
         };
-        lines.line("", &says, Some(AnsiColor::Green));
+        lines.hanging("", &says, Some(AnsiColor::Green));
         return;
     }
     let failing = plural(found.failing, "object fails", "objects fail");
     let causes = plural(found.causes.len(), "cause", "causes");
-    lines.line("", &format!("{failing}{place}, {causes}{on_their_way}:"), None);
+    lines.hanging("", &format!("{failing}{place}, {causes}{on_their_way}:"), None);
     for (index, group) in found.causes.iter().enumerate() {
         let CauseGroup { cause, kinds, affected } = group;
         lines.whole("", None);
@@ -82,20 +82,20 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
             &format!("{} ({:?})", cause.summary, cause.reason),
             Some(AnsiColor::Red),
         );
-        lines.line("   Object: ", &cause.object.to_string(), None);
-        lines.line("   Evidence:", "", None);
+        lines.whole(&format!("   Object: {}", cause.object), None);
+        lines.hanging("   Evidence:", "", None);
         lines.evidence("     ", cause, now);
         let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
         let counts = counts.join(", ");
         if all {
-            lines.line("   Takes down: ", &counts, None);
+            lines.hanging("   Takes down: ", &counts, None);
             for object in affected {
                 lines.whole(&format!("     {object}"), None);
             }
         } else {
-            lines.line("   Takes down: ", &format!("{counts}: {}", named(affected)), None);
+            lines.hanging("   Takes down: ", &format!("{counts}: {}", named(affected)), None);
         }
-        lines.line("   Next:", "", None);
+        lines.hanging("   Next:", "", None);
         for command in &cause.next {
             lines.whole(&format!("     {command}"), None);
         }

@@ -76,18 +76,18 @@ fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
             Some(false) => ("✗ ", Some(AnsiColor::Red)),
             None => ("• ", None),
         };
-        lines.line(mark, &format!("{}  {}", step.object, step.says), style);
+        lines.hanging(mark, &format!("{}  {}", step.object, step.says), style);
     }
     let Some(cause) = &why.cause else {
-        lines.line("", &format!("{} is ready", why.object), Some(AnsiColor::Green));
+        lines.hanging("", &format!("{} is ready", why.object), Some(AnsiColor::Green));
         return lines.text();
     };
-    lines.line("", "", None);
+    lines.hanging("", "", None);
     lines.hanging("Cause: ", &format!("{} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
-    lines.line("Object: ", &cause.object.to_string(), None);
-    lines.line("Evidence:", "", None);
+    lines.whole(&format!("Object: {}", cause.object), None);
+    lines.hanging("Evidence:", "", None);
     lines.evidence("  ", cause, now);
-    lines.line("Next:", "", None);
+    lines.hanging("Next:", "", None);
     for command in &cause.next {
         lines.whole(&format!("  {command}"), None);
     }

@@ -347,6 +347,24 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("delete instance -f fl", &["flux.yaml"], &[]),
     ("plan instance -f fl", &["flux.yaml"], &[]),
     ("get ks -o ", &["json", "yaml"], &[]),
+    // What the grammar lets a line leave out.
+    ("plan -f flux.yaml --di", &["--diff", "--distribution"], &[]),
+    ("apply -f fl", &["flux.yaml"], &[]),
+    ("apply -f flux.yaml --in", &["--in-process"], &[]),
+    ("delete -f flux.yaml --y", &["--yes"], &[]),
+    ("diff -f flux.yaml --di", &["--distribution"], &[]),
+    ("get ks/app --no", &["--no-headers", "--not-ready"], &[]),
+    ("get ks/app -o ", &["json", "yaml"], &[]),
+    ("get ks,gitrepo --no", &["--no-headers", "--not-ready"], &[]),
+    ("get -A ks --no", &["--no-headers", "--not-ready"], &[]),
+    ("get source git --no", &["--no-headers", "--not-ready"], &[]),
+    ("get kustomizations.kustomize.toolkit.fluxcd.io --no", &["--no-headers", "--not-ready"], &[]),
+    ("-n apps get ks app --no", &["--no-headers", "--not-ready"], &[]),
+    ("reconcile ks/app --with", &["--with-source"], &[]),
+    ("reconcile fluxinstance --in", &["--in-process"], &[]),
+    ("resume --over", &["--overdue"], &[]),
+    ("resume --overdue --no", &["--no-headers"], &[]),
+    ("why ks/app --", &["--namespace"], &["--filename"]),
 ];
 
 #[test]
