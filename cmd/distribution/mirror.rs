@@ -134,7 +134,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .chain(operator)
         .map(|image| MirrorImage::to_mirror(&image, &from, destination))
         .collect::<Result<_, CliError>>()?;
-    let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
+    // A rehearsal has none.
+    let shown = if args.dry_run { ProgressMode::None } else { args.progress.progress };
+    let progress = Arc::new(Mutex::new(Progress::new(shell, shown)));
     let rows: Vec<MirrorView> = shell.run(shell.while_waiting_for(destination, "answer", async {
         let copier = Copier::new(BLOBS_AT_ONCE);
         let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));

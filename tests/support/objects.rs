@@ -24,7 +24,14 @@ pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Falli
         let types = object.types.clone().ok_or("an object without apiVersion and kind")?;
         let api = api_for(client, &types, object.namespace().as_deref().unwrap_or(namespace)).await?;
         let force = PatchParams::apply("test-harness").force();
-        applied.push(api.patch(&object.name_any(), &force, &Patch::Apply(&object)).await?);
+        // A server on a loaded machine gives up what etcd answers late (504).
+        let accepted = || async {
+            match api.patch(&object.name_any(), &force, &Patch::Apply(&object)).await {
+                Err(kube::Error::Api(status)) if status.code == 504 => None,
+                result => Some(result),
+            }
+        };
+        applied.push(eventually("the server to take an object", SERVED_SOON, accepted).await??);
     }
     Ok(applied)
 }
