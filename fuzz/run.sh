@@ -24,13 +24,17 @@ cargo build --locked --profile "$profile" --target "$host" --bins
 programs=${CARGO_TARGET_DIR:-target}/$host/${profile/#dev/debug}
 
 for target in "${targets[@]}"; do
+    seeds=(../examples)
     case $target in
-        notation) seeds=../src/distribution/notation ;;
-        *) seeds=../examples ;;
+        notation) seeds=(../src/distribution/notation) ;;
+        oci_manifest) seeds+=(../src/oci/samples) ;;
+        dump) seeds+=(../tests/offline/cli/inspect) ;;
     esac
+    # Whole input of a kind that is not lying about elsewhere.
+    if [ -d "seeds/$target" ]; then seeds+=("seeds/$target"); fi
     # New inputs are kept where they help the next run.
     mkdir -p "corpus/$target" "artifacts/$target"
     printf -- '-- %s for %s s\n' "$target" "$seconds"
     "$programs/$target" -max_total_time="$seconds" -timeout=10 -artifact_prefix="artifacts/$target/" \
-        -verbosity=0 "corpus/$target" "$seeds"
+        -verbosity=0 "corpus/$target" "${seeds[@]}"
 done

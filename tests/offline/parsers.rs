@@ -2,14 +2,18 @@
 //!
 //! The texts are real ones with random damage, which goes deeper than random text. `fuzz/` does the same for longer.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flux_operator::api::manifest::{self, NamespaceChoice};
 use flux_operator::distribution::check_notation;
 use flux_operator::format::go_duration;
+use flux_operator::format::tarball::{Limits, read_tarball, write_tar, write_tarball};
 use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
 use flux_operator::format::yaml;
+use flux_operator::inspect::read::from_dump;
 use flux_operator::kustomize::{Patch, ResourceList, Selector, apply_patches};
+use flux_operator::oci::{DockerConfig, Manifest, Platform};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -206,4 +210,37 @@ proptest! {
             prop_assert!(error.line >= 1 && error.column >= 1, "{}", error);
         }
     }
+}
+
+/// A seed that is refused at its first byte leads a fuzzer nowhere.
+#[test]
+fn the_seeds_of_the_fuzzers_are_whole() {
+    let seeds = |target: &str| -> Vec<(String, Vec<u8>)> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = paths.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect();
+        all.sort();
+        all
+    };
+    for (name, bytes) in seeds("oci_manifest") {
+        let manifest = Manifest::parse(None, bytes.into()).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        let named = manifest.blobs().count() + manifest.manifests().unwrap_or_default().len();
+        assert!(named >= 2, "{name}");
+        assert_eq!(manifest.for_platform(&Platform::linux_amd64()).is_some(), name.ends_with("index.json"), "{name}");
+    }
+    for (name, bytes) in seeds("docker_config") {
+        let parse = if name.ends_with("dockercfg.json") { DockerConfig::parse_legacy } else { DockerConfig::parse };
+        parse("test", &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(String::from_utf8_lossy(&bytes).contains("\"password\""), "the fuzzer puts its canary there: {name}");
+    }
+    for (name, bytes) in seeds("dump") {
+        let text = String::from_utf8(bytes).unwrap();
+        from_dump::read_text(&text, "test").unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    // As we write them: the archive within the other, where damage is not stopped by a checksum of the compression.
+    let archives = seeds("archive");
+    let [(_, plain), (_, packed)] = archives.as_slice() else { panic!("{} archives", archives.len()) };
+    let files = read_tarball(packed.as_slice(), &Limits::DISTRIBUTION).unwrap();
+    assert!(files.len() > 1 && files.values().any(|file| file.is_executable));
+    assert!(write_tarball(&files).unwrap() == *packed && write_tar(&files).unwrap() == *plain);
 }
