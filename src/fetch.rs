@@ -148,9 +148,17 @@ impl Fetcher {
     /// # Errors
     /// It is not there, may not be read, carries no good signature, or is no distribution.
     pub async fn fetch(&self, source: &Source) -> Result<Distribution, FetchError> {
+        self.fetch_within(source, TIME_LIMIT).await
+    }
+
+    /// The same with a time limit of the caller's own.
+    ///
+    /// # Errors
+    /// As [`Fetcher::fetch`].
+    pub async fn fetch_within(&self, source: &Source, limit: Duration) -> Result<Distribution, FetchError> {
         let failed = |reason| FetchError { from: source.to_string(), reason };
-        let late = |_| Err(FetchReason::TimedOut { after: TIME_LIMIT });
-        tokio::time::timeout(TIME_LIMIT, self.get(source)).await.unwrap_or_else(late).map_err(failed)
+        let late = |_| Err(FetchReason::TimedOut { after: limit });
+        tokio::time::timeout(limit, self.get(source)).await.unwrap_or_else(late).map_err(failed)
     }
 
     /// Returns the digest that an artifact has now, without getting it.
@@ -219,11 +227,18 @@ impl Fetcher {
         let remote = Place::Repository(registries.clone(), reference.repository.clone());
         let Some(cache) = &self.cache else { return unpack(origin, &remote, digest).await };
         match cache.put(&remote, digest).await {
-            Ok(local) => {
-                let distribution = unpack(origin, &local, digest).await?;
-                cache.shrink();
-                Ok(distribution)
-            }
+            Ok(local) => match unpack(origin, &local, digest).await {
+                Ok(distribution) => {
+                    cache.shrink();
+                    Ok(distribution)
+                }
+                // Another process has deleted a part of it, because it found it damaged or too old.
+                Err(FetchReason::Oci(error)) => {
+                    tracing::debug!(%digest, %error, "what was cached is gone again");
+                    unpack(origin, &remote, digest).await
+                }
+                Err(error) => Err(error),
+            },
             // A cache that cannot be written is no reason to fail; what the registry says is.
             Err(error) if matches!(error.reason, Reason::File { .. }) => {
                 tracing::warn!(%error, "the artifact is not cached");
@@ -259,8 +274,16 @@ pub struct ArtifactCache {
 impl ArtifactCache {
     fn get(&self, digest: &Digest) -> Option<Place> {
         let layout = Layout::open(&self.folder).ok()?;
-        layout.manifest(&digest.to_string()).ok()?;
-        Some(Place::Layout(layout))
+        match layout.manifest(&digest.to_string()) {
+            Ok(_) => Some(Place::Layout(layout)),
+            Err(error) => {
+                // A damaged one would be taken for the one that is to be written.
+                if !matches!(error.reason, Reason::NotFound { .. }) {
+                    self.forget(digest);
+                }
+                None
+            }
+        }
     }
 
     async fn put(&self, remote: &Place, digest: &Digest) -> Result<Place, OciError> {

@@ -41,14 +41,19 @@ impl RegistryArgs {
         let search_path = std::env::var_os(environment::PATH);
         let mut access = Access::new(Credentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
-        for argument in &self.registry_ca {
-            let (settings, path) = settings_of(&mut access, argument);
-            settings.authorities = Some(read(path)?);
-        }
-        for (certificate, key) in self.registry_cert.iter().zip(&self.registry_key) {
-            let key = read_text(split(key).1)?;
-            let (settings, path) = settings_of(&mut access, certificate);
-            settings.identity = Some(ClientIdentity { certificate: read(path)?, key: key.into() });
+        // What is for all registries first: the settings of one begin with it.
+        for of_one in [false, true] {
+            let is_due = |argument: &str| split(argument).0.is_some() == of_one;
+            for argument in self.registry_ca.iter().filter(|argument| is_due(argument)) {
+                let (settings, path) = settings_of(&mut access, argument);
+                settings.authorities = Some(read(path)?);
+            }
+            let identities = self.registry_cert.iter().zip(&self.registry_key);
+            for (certificate, key) in identities.filter(|(certificate, _)| is_due(certificate)) {
+                let key = read_text(split(key).1)?;
+                let (settings, path) = settings_of(&mut access, certificate);
+                settings.identity = Some(ClientIdentity { certificate: read(path)?, key: key.into() });
+            }
         }
         for host in &self.plain_http {
             settings_of(&mut access, &format!("{host}=")).0.plain_http = Some(true);

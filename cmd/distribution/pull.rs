@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use flux_operator::fetch::Source;
+
 use super::unusable;
 use crate::common::registries::SourceArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -30,6 +32,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         distribution.export(version, &args.output).map_err(unusable)?;
     }
     shell.status(&format!("wrote {} versions into {}", versions.len(), args.output.display()));
-    shell.print(&format!("{}\n", distribution.digest().unwrap_or_default()))?;
+    // A folder or an archive has no digest.
+    let Some(digest) = distribution.digest() else { return Ok(Exit::Done) };
+    let told = match (args.source.distribution.as_deref().map(str::parse), digest.parse()) {
+        (Some(Ok(Source::Artifact(reference))), Ok(digest)) => reference.at(digest).url(),
+        _ => digest.to_owned(),
+    };
+    shell.print(&format!("{told}\n"))?;
     Ok(Exit::Done)
 }

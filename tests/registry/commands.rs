@@ -1,7 +1,7 @@
 //! The built binary against a real registry.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use flux_operator::api::Component;
@@ -15,7 +15,7 @@ use super::support::run::Run;
 use super::support::runner;
 use super::{client, login, noise, repository, tests};
 
-const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
+pub const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
     metadata: {name: flux, namespace: flux-system}\n\
     spec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
 
@@ -29,15 +29,29 @@ tests![
 ];
 
 /// Runs the binary in a folder that is also its home.
-async fn run(home: &Path, arguments: &[&str]) -> Run {
+pub async fn run(home: &Path, arguments: &[&str]) -> Run {
+    finish(command(home, arguments)).await
+}
+
+pub fn command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = runner::command(&home.join("no-kubeconfig"), home);
     command.args(arguments).current_dir(home).stdin(Stdio::null());
+    command
+}
+
+pub async fn finish(mut command: Command) -> Run {
     // The registry and the fault proxies live in this process's runtime.
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     output.into()
 }
 
-fn write(home: &Path, path: &str, text: &str) {
+/// Logs the registry's one user in, as `docker login` does.
+pub fn log_in(home: &Path, host: &str) {
+    let login = format!(r#"{{"auths": {{"{host}": {{"username": "{USER}", "password": "{PASSWORD}"}}}}}}"#);
+    write(home, ".docker/config.json", &login);
+}
+
+pub fn write(home: &Path, path: &str, text: &str) {
     let file = home.join(path);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
@@ -64,11 +78,7 @@ async fn manifests_go_to_a_registry_and_come_back() {
         "main@sha1:abc",
     ];
     run(home, &push).await.exits(5).stderr_has(&format!("hint: log in with `docker login {host}`"));
-    write(
-        home,
-        ".docker/config.json",
-        &format!(r#"{{"auths": {{"{host}": {{"username": "{USER}", "password": "{PASSWORD}"}}}}}}"#),
-    );
+    log_in(home, &host);
     let pushed = run(home, &push).await.exits(0).stdout;
     assert!(pushed.starts_with(&format!("{}@sha256:", at("v1"))), "{pushed}");
     assert_eq!(run(home, &push).await.exits(0).stdout, pushed, "the same files give the same digest");

@@ -16,7 +16,9 @@ mod artifacts;
 mod commands;
 mod cosign;
 mod faults;
+
 mod protocol;
+mod sources;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -47,24 +49,27 @@ pub(crate) use tests;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let reason = if arguments.list { None } else { registry::unavailable_because() };
-    let trials = [protocol::tests(), artifacts::tests(), commands::tests(), faults::tests()].concat().into_iter().map(
-        |(name, test)| {
-            let name = name.split_once("::").map_or(name, |(_, rest)| rest);
-            let reason = reason.clone();
-            Trial::ignorable_test(name, move || match reason {
-                Some(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
-                    Err(format!("CI=true, but the test cannot run: it {reason}").into())
-                }
-                Some(reason) => Ok(Completion::ignored_with(reason)),
-                None => {
-                    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-                    // Building the registry comes first, and may take minutes.
-                    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(900), test()).await })?;
-                    Ok(Completion::Completed)
-                }
-            })
-        },
-    );
+    let trials =
+        [protocol::tests(), artifacts::tests(), commands::tests(), sources::tests(), faults::tests()]
+            .concat()
+            .into_iter()
+            .map(|(name, test)| {
+                let name = name.split_once("::").map_or(name, |(_, rest)| rest);
+                let reason = reason.clone();
+                Trial::ignorable_test(name, move || match reason {
+                    Some(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
+                        Err(format!("CI=true, but the test cannot run: it {reason}").into())
+                    }
+                    Some(reason) => Ok(Completion::ignored_with(reason)),
+                    None => {
+                        let runtime =
+                            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+                        // Building the registry comes first, and may take minutes.
+                        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(900), test()).await })?;
+                        Ok(Completion::Completed)
+                    }
+                })
+            });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
