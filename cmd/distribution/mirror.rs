@@ -184,7 +184,7 @@ async fn mirror(
         None => copied?,
     };
     if args.verify {
-        image.to.manifest(&copied.digest.to_string()).await.map_err(|error| registry_error(&error))?;
+        image.to.check(&copied.digest).await.map_err(|error| registry_error(&error))?;
     }
     Ok(view(copied.digest.to_string(), copied.bytes, if copied.was_complete { "present" } else { "copied" }))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
 use super::error::Reason;
 use super::registry::BlobSource;
@@ -53,6 +53,36 @@ impl Place {
             Place::Layout(layout) => layout.read_blob(descriptor, limit),
             Place::Repository(registries, repository) => registries.read_blob(repository, descriptor, limit).await,
         }
+    }
+
+    /// Asks for every part of an image: what a manifest names, down to the blobs of all platforms. A layout is checked
+    /// whole.
+    ///
+    /// # Errors
+    /// The first part that is missing, or a manifest that is not what its digest says.
+    pub async fn check(&self, digest: &Digest) -> Result<(), OciError> {
+        let (registries, repository) = match self {
+            Place::Layout(layout) => return layout.check().map(drop),
+            Place::Repository(registries, repository) => (registries, repository),
+        };
+        let (mut open, mut depth) = (vec![digest.clone()], 0);
+        while !open.is_empty() && depth <= MAX_DEPTH {
+            let mut below = Vec::new();
+            for digest in open {
+                let manifest = self.manifest(&digest.to_string()).await?;
+                let entries = manifest.manifests().unwrap_or_default();
+                for part in manifest.blobs().chain(entries).filter(|part| part.is_distributable()) {
+                    if part.is_manifest() {
+                        below.push(part.digest.clone());
+                    } else if !registries.has_blob(repository, &part.digest).await? {
+                        let reason = Reason::NotFound { what: format!("{repository}@{}", part.digest) };
+                        return Err(OciError::new(format!("read all of {repository}@{digest}"), reason));
+                    }
+                }
+            }
+            (open, depth) = (below, depth + 1);
+        }
+        Ok(())
     }
 
     fn blob(&self, descriptor: &Descriptor) -> BlobSource {
@@ -115,7 +145,8 @@ pub struct Copied {
 /// Copies images, several at once, and remembers which blobs it has seen at the target: those are mounted.
 pub struct Copier {
     permits: Semaphore,
-    seen: Mutex<HashMap<(String, Digest), Repository>>,
+    /// Where each blob is by now. Whoever wants one that is under way waits for it rather than to send it too.
+    seen: Mutex<HashMap<(String, Digest), Arc<AsyncMutex<Option<Repository>>>>>,
 }
 
 impl Copier {
@@ -239,6 +270,13 @@ impl Copier {
         to: &Place,
         counter: &ByteCounter,
     ) -> Result<(), OciError> {
+        let registry = match to {
+            Place::Layout(_) => "",
+            Place::Repository(_, repository) => repository.registry(),
+        };
+        let key = (registry.to_owned(), blob.digest.clone());
+        let place = self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        let mut seen = place.lock().await;
         let closed = |_| OciError::new("copy a blob", Reason::Config("the copier is closed".to_owned()));
         let _permit = self.permits.acquire().await.map_err(closed)?;
         match to {
@@ -249,12 +287,10 @@ impl Copier {
                     Place::Repository(_, from) if from.registry() == repository.registry() => Some(from.clone()),
                     _ => None,
                 };
-                let key = (repository.registry().to_owned(), blob.digest.clone());
-                let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-                let mount_from = same.or(seen);
+                let mount_from = same.or_else(|| seen.clone());
                 let source = from.blob(blob);
                 registries.push_blob(repository, blob, &source, mount_from.as_ref(), Some(counter)).await?;
-                self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(repository.clone());
+                seen.get_or_insert_with(|| repository.clone());
                 Ok(())
             }
         }

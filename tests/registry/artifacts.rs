@@ -1,9 +1,10 @@
 //! Artifacts and distributions over a real registry: pushed, pulled, cached, mirrored.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use flux_operator::distribution::Distribution;
-use flux_operator::fetch::{ArtifactCache, FetchReason, Fetcher, Source};
+use flux_operator::fetch::{ArtifactCache, FetchReason, Fetcher, Memory, Source};
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{Files, Limits, read_folder};
 use flux_operator::oci::{
@@ -21,6 +22,9 @@ tests![
     an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types,
     a_distribution_gives_the_same_build_embedded_and_from_a_registry,
     the_cache_saves_requests_and_survives_damage,
+    what_is_remembered_is_not_pulled_again,
+    a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to,
+    a_distribution_that_drips_is_given_up_after_its_time,
     a_distribution_that_is_signed_by_nobody_is_refused,
     an_image_is_copied_whole_between_registries_and_layouts,
     every_registry_is_written_to_and_read_from,
@@ -164,6 +168,93 @@ async fn the_cache_saves_requests_and_survives_damage() {
     }
 }
 
+async fn what_is_remembered_is_not_pulled_again() {
+    let registry = Registry::start().await.unwrap();
+    let counted = FaultyRegistry::start(registry.port(), |_, _| Mishap::None).await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let reference = |path: &str| repository(&counted.host(), path).with_tag("latest").unwrap();
+    let mut digest = None;
+    for path in ["one", "two", "three"] {
+        let pushed = repository(&registry.host(), path).with_tag("latest").unwrap();
+        digest = Some(push_distribution(&client, &pushed).await.digest);
+    }
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: None, memory: Some(Memory::default()), key: None };
+    // A reconciliation takes a copy with the credentials of its instance; what is remembered is the same.
+    let fetch = async |source: &Reference| {
+        let before = counted.passed().len();
+        let fetched = fetcher.clone().fetch(&source.url().parse().unwrap()).await.unwrap();
+        assert_eq!(fetched.digest(), digest.as_ref().map(ToString::to_string).as_deref());
+        let asked = counted.passed()[before..].to_vec();
+        let blobs = asked.iter().filter(|passed| passed.line.contains("/blobs/")).count();
+        (blobs > 0, asked.len() - blobs)
+    };
+    assert!(fetch(&reference("one")).await.0);
+    assert_eq!(fetch(&reference("one")).await, (false, 1), "only the tag is asked for");
+    assert_eq!(fetch(&reference("one").at(digest.clone().unwrap())).await.0, false);
+    // The one in use and the one before it are kept; the same digest elsewhere may not be for everybody.
+    assert!(fetch(&reference("two")).await.0);
+    assert!(!fetch(&reference("one")).await.0);
+    assert!(fetch(&reference("three")).await.0);
+    assert!(fetch(&reference("one")).await.0);
+}
+
+async fn a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to() {
+    let registry = Registry::start().await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
+    let first = push_distribution(&client, &reference).await;
+    let second = push_files(&client, &reference, &[("flux/v2.9.3/rbac.yaml", "")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut at = 0;
+    loop {
+        client.push_manifest(&reference, &first).await.unwrap();
+        // Before request number `at` the tag is another artifact's.
+        let (moving, tag, other) = (client.clone(), reference.clone(), second.clone());
+        let faulty = FaultyRegistry::start(registry.port(), move |n, _| {
+            if n == at {
+                let (moving, tag, other) = (moving.clone(), tag.clone(), other.clone());
+                let moved = std::thread::spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    runtime.block_on(async { moving.push_manifest(&tag, &other).await.unwrap() });
+                });
+                moved.join().unwrap();
+            }
+            Mishap::None
+        });
+        let faulty = faulty.await.unwrap();
+        let cache = ArtifactCache { folder: folder.path().join(at.to_string()), max_bytes: 1 << 30 };
+        let fetcher = Fetcher { registries: Some(client.clone()), cache: Some(cache), memory: None, key: None };
+        let source = repository(&faulty.host(), "flux").with_tag("latest").unwrap();
+        let fetched = fetcher.fetch(&source.url().parse().unwrap()).await.unwrap();
+        let (expected, version) = if at == 0 { (&second, "v2.9.3") } else { (&first, "v2.9.4") };
+        assert_eq!(fetched.digest(), Some(expected.digest.to_string().as_str()), "{at}");
+        assert_eq!(fetched.versions()[0].to_string(), version, "{at}");
+        at += 1;
+        if at > faulty.passed().len() {
+            break;
+        }
+    }
+    assert!(at > 4, "the tag, the manifest, two blobs: {at}");
+}
+
+async fn a_distribution_that_drips_is_given_up_after_its_time() {
+    let registry = Registry::start().await.unwrap();
+    let client = client(Credentials::Anonymous);
+    push_distribution(&client, &repository(&registry.host(), "flux").with_tag("latest").unwrap()).await;
+    let dripping = FaultyRegistry::start(registry.port(), |_, passed: &Passed| {
+        if passed.line.contains("/blobs/") { Mishap::Drip } else { Mishap::None }
+    });
+    let dripping = dripping.await.unwrap();
+    let reference = repository(&dripping.host(), "flux").with_tag("latest").unwrap();
+    let fetcher = Fetcher { registries: Some(client), cache: None, memory: None, key: None };
+    let begin = Instant::now();
+    let limit = Duration::from_secs(1);
+    let error = fetcher.fetch_within(&reference.url().parse().unwrap(), limit).await.unwrap_err();
+    assert!((limit..limit * 5).contains(&begin.elapsed()), "{:?}", begin.elapsed());
+    let expected = format!("cannot get the distribution from {}: it did not arrive within 1 s", reference.url());
+    assert_eq!(error.sentence(), expected);
+}
+
 async fn a_distribution_that_is_signed_by_nobody_is_refused() {
     let registry = Registry::start().await.unwrap();
     let client = client(Credentials::Anonymous);
@@ -284,32 +375,46 @@ async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
     let source = repository(&from.host(), "app").with_tag("v1").unwrap();
     let index = push_multi(&client, &source, b"shared").await;
     let origin = place(&client, &from.host(), "app");
-    let calm = FaultyRegistry::start(to.port(), |_, _| Mishap::None).await.unwrap();
-    Copier::new(1).copy(&origin, "v1", &place(&client, &calm.host(), "calm"), Some("v1"), None).await.unwrap();
-    let requests = calm.passed().len();
-    for at in (0..requests).step_by(3) {
-        // Everything from there on is refused: as if the process or the network had died.
-        let dead = FaultyRegistry::start(to.port(), move |n, _| {
-            if n < at { Mishap::None } else { Mishap::Answer(400, vec![], String::new()) }
-        });
-        let dead = dead.await.unwrap();
-        let path = format!("cut-{at}");
-        let broken = Copier::new(2).copy(&origin, "v1", &place(&client, &dead.host(), &path), Some("v1"), None).await;
-        assert!(broken.is_err(), "{at}");
-        // The tag goes last: nobody sees half an image.
-        let target = place(&client, &to.host(), &path);
-        if let Ok(seen) = target.manifest("v1").await {
-            assert_eq!(seen.digest, index.digest);
+    let copy = async |from: &Place, to: &Place| Copier::new(2).copy(from, "v1", to, Some("v1"), None).await;
+    // Everything from there on is cut, on the way to either registry: as if the process or the network had died.
+    for (is_source, mishap) in
+        [(false, Mishap::Cut), (false, Mishap::CutAnswer), (true, Mishap::Cut), (true, Mishap::CutAnswer)]
+    {
+        let registry = if is_source { &from } else { &to };
+        let mut cuts = 0;
+        loop {
+            let (at, chosen) = (cuts, mishap.clone());
+            let dead =
+                FaultyRegistry::start(registry.port(), move |n, _| if n < at { Mishap::None } else { chosen.clone() });
+            let dead = dead.await.unwrap();
+            let path = format!("{is_source}-{mishap:?}-{at}").to_lowercase();
+            let target = place(&client, &to.host(), &path);
+            let broken = match is_source {
+                true => copy(&place(&client, &dead.host(), "app"), &target).await,
+                false => copy(&origin, &place(&client, &dead.host(), &path)).await,
+            };
+            // The tag goes last: nobody sees half an image.
+            if let Ok(seen) = target.manifest("v1").await {
+                assert_eq!(seen.digest, index.digest);
+            }
+            let was_whole = broken.is_ok();
+            assert_eq!(copy(&origin, &target).await.unwrap().digest, index.digest);
+            let text = format!("{}/{path}:v1", to.host());
+            assert_eq!(to.judge("crane", &["digest", &text]).unwrap().trim(), index.digest.to_string());
+            let again = copy(&origin, &target).await.unwrap();
+            assert!(again.was_complete && again.bytes == 0, "{path}: {again:?}");
+            if was_whole {
+                break;
+            }
+            cuts += 1;
         }
-        let finished = Copier::new(2).copy(&origin, "v1", &target, Some("v1"), None).await.unwrap();
-        assert_eq!(finished.digest, index.digest);
-        let text = format!("{}/{path}:v1", to.host());
-        assert_eq!(to.judge("crane", &["digest", &text]).unwrap().trim(), index.digest.to_string());
+        // Three manifests and three blobs are read, and at the target each is looked for and sent.
+        assert!(cuts >= if is_source { 6 } else { 16 }, "{cuts}");
     }
     // One cut connection is not even noticed.
     let faulty =
         FaultyRegistry::start(to.port(), |n, _| if n % 5 == 4 { Mishap::Cut } else { Mishap::None }).await.unwrap();
-    Copier::new(1).copy(&origin, "v1", &place(&client, &faulty.host(), "once"), Some("v1"), None).await.unwrap();
+    copy(&origin, &place(&client, &faulty.host(), "once")).await.unwrap();
 }
 
 async fn blobs_that_images_share_are_mounted() {
@@ -326,4 +431,13 @@ async fn blobs_that_images_share_are_mounted() {
     }
     assert!(sent[0] >= 200_000 && sent[1] < 1000, "{sent:?}");
     assert!(counted.passed().iter().any(|passed| passed.line.contains("mount=") && passed.line.contains("from=one")));
+    // At once, too: the second waits for the first, and the platforms of one image for each other.
+    let copier = Copier::new(4);
+    let copies = ["one", "two"].map(|name| {
+        let (origin, target) = (place(&client, &from.host(), name), place(&client, &to.host(), &format!("b/{name}")));
+        let copier = &copier;
+        async move { copier.copy(&origin, "v1", &target, Some("v1"), None).await.unwrap().bytes }
+    });
+    let sent: u64 = futures::future::join_all(copies).await.into_iter().sum();
+    assert!((200_000..201_000).contains(&sent), "{sent}");
 }

@@ -16,7 +16,7 @@ mod artifacts;
 mod commands;
 mod cosign;
 mod faults;
-
+mod mirrors;
 mod protocol;
 mod sources;
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let reason = if arguments.list { None } else { registry::unavailable_because() };
     let trials =
-        [protocol::tests(), artifacts::tests(), commands::tests(), sources::tests(), faults::tests()]
+        [protocol::tests(), artifacts::tests(), commands::tests(), sources::tests(), mirrors::tests(), faults::tests()]
             .concat()
             .into_iter()
             .map(|(name, test)| {

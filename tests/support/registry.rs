@@ -363,6 +363,8 @@ pub enum Mishap {
     Replace(Vec<u8>),
     /// The registry's headers and half of the body, then nothing more.
     Stall,
+    /// The registry's answer a byte at a time: never silent, never done.
+    Drip,
     /// As if no `Range` had been asked for.
     IgnoreRange,
 }
@@ -476,6 +478,7 @@ async fn pass(
         Mishap::CutAnswer => return Err("the connection is cut".into()),
         Mishap::Truncate(count) => broken(body.slice(..count.min(body.len())), false),
         Mishap::Stall => broken(body.slice(..body.len() / 2), true),
+        Mishap::Drip => dripping(body),
         Mishap::Corrupt => {
             let mut body = body.to_vec();
             body.iter_mut().take(1).for_each(|byte| *byte ^= 1);
@@ -514,6 +517,19 @@ fn broken(bytes: Bytes, forever: bool) -> FaultyBody {
                 Some((Err(std::io::Error::other("the connection is cut")), None))
             }
         }
+    });
+    http_body_util::StreamBody::new(pieces).boxed_unsync()
+}
+
+/// The bytes, each a while after the one before.
+fn dripping(bytes: Bytes) -> FaultyBody {
+    let pieces = futures::stream::unfold(bytes, |mut bytes| async move {
+        if bytes.is_empty() {
+            return None;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let byte = bytes.split_to(1);
+        Some((Ok(hyper::body::Frame::data(byte)), bytes))
     });
     http_body_util::StreamBody::new(pieces).boxed_unsync()
 }
