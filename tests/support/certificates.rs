@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SigningKey, date_time_ymd,
@@ -129,6 +129,11 @@ impl TokenKey {
         let coordinate = |from: usize| URL_SAFE_NO_PAD.encode(point.get(from..from + 32).unwrap_or_default());
         let key = json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": "test", "x": coordinate(1), "y": coordinate(33)});
         json!({"keys": [key]}).to_string()
+    }
+
+    /// Signs any bytes as cosign does: ECDSA over their SHA-256, in base64.
+    pub fn signature(&self, bytes: &[u8]) -> Fallible<String> {
+        Ok(STANDARD.encode(self.key.sign(bytes)?))
     }
 
     /// Signs a token that gives `access` to a registry for five minutes.

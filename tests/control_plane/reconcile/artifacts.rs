@@ -12,13 +12,16 @@ use flux_operator::distribution::Distribution;
 use flux_operator::fetch::Fetcher;
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::read_folder;
-use flux_operator::oci::{self, Access, Credentials, DockerConfig, Reference, Registries};
+use flux_operator::oci::{
+    self, Access, BlobSource, Credentials, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries,
+};
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
+use crate::support::certificates::TokenKey;
 use crate::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
 use crate::support::run::Run;
 use crate::support::runner::command;
@@ -28,6 +31,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use,
         offline_opens_no_connection_but_the_api_servers,
+        what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_process,
     ]
 }
 
@@ -207,4 +211,91 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
     failed.stderr_has("ArtifactFailed").stderr_has("no connection may be opened");
     assert_eq!(ready(&world.read_instance().await).1, "ArtifactFailed");
     assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+/// Signs an artifact beside it, in the form of cosign 1 and 2.
+async fn sign(reference: &Reference, digest: &str, key: &TokenKey) {
+    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let payload = json!({"critical": {"identity": {"docker-reference": ""}, "image": {"docker-manifest-digest": digest},
+        "type": "cosign container image signature"}, "optional": null});
+    let payload = payload.to_string();
+    let mut layer = Descriptor::of("application/vnd.dev.cosign.simplesigning.v1+json", payload.as_bytes());
+    let signature = key.signature(payload.as_bytes()).unwrap();
+    layer.annotations = Some([("dev.cosignproject.cosign/signature".to_owned(), signature)].into());
+    let config = Descriptor::of("application/vnd.oci.image.config.v1+json", b"{}");
+    for (descriptor, bytes) in [(&layer, payload.clone()), (&config, "{}".to_owned())] {
+        let source = BlobSource::Bytes(bytes.into());
+        client.push_blob(&reference.repository, descriptor, &source, None, None).await.unwrap();
+    }
+    let text = json!({"schemaVersion": 2, "mediaType": MediaType::MANIFEST, "config": config, "layers": [layer]});
+    let manifest = Manifest::parse(None, text.to_string().into()).unwrap();
+    let tag = reference.repository.with_tag(&format!("{}.sig", digest.replace(':', "-"))).unwrap();
+    client.push_manifest(&tag, &manifest).await.unwrap();
+}
+
+async fn what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_process(cluster: TestCluster) {
+    let registry = Registry::start().await.unwrap();
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // A minor that this program does not know.
+    let embedded = Distribution::embedded();
+    let newest = embedded.versions().pop().unwrap().to_string();
+    embedded.export(&embedded.versions().pop().unwrap(), folder.path()).unwrap();
+    for part in ["flux", "flux-images"] {
+        let part = folder.path().join(part);
+        std::fs::rename(part.join(&newest), part.join("v2.99.0")).unwrap();
+    }
+    let reference: Reference = format!("oci://{}/flux:future", registry.host()).parse().unwrap();
+    let digest = push(&registry.host(), &reference, folder.path()).await;
+    let key = TokenKey::new().unwrap();
+    std::fs::write(home.path().join("key.pub"), key.public_key()).unwrap();
+    let mut spec = spec("2.x");
+    spec["wait"] = json!(false);
+    let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
+    std::fs::write(home.path().join("flux.yaml"), instance.to_string()).unwrap();
+    let run = async |words: &[&str], more: &[&str]| {
+        let mut command: Command = command(world.kubeconfig.path(), home.path());
+        command.args(words).args(more).current_dir(home.path()).stdin(Stdio::null());
+        Run::from(tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap())
+    };
+    let apply = ["apply", "instance", "-f", "flux.yaml", "--in-process"];
+    run(&apply, &[]).await.exits(0);
+    let status = async || world.read_instance().await.status.unwrap();
+    let before = status().await.last_applied_revision.unwrap();
+    assert!(before.starts_with(&newest), "{before}");
+
+    // A plan fails with 2: its 1 means differences.
+    let all = [
+        (&["plan", "instance"][..], 2),
+        (&["plan", "instance", "-f", "flux.yaml"], 2),
+        (&["reconcile", "instance", "--in-process"], 1),
+        (&apply, 1),
+    ];
+    let url = reference.url();
+    let from = ["--distribution", &url];
+    let trusted = [&from[..], &["--verify-key", "key.pub", "--allow-unknown-minor"]].concat();
+    for (words, failed) in all {
+        let unsigned = run(words, &trusted).await.exits(failed);
+        unsigned.stderr_has("carries no signature that the key verifies");
+    }
+    sign(&reference, &digest, &key).await;
+    for (words, _) in all {
+        let unknown = run(words, &[&from[..], &["--verify-key", "key.pub"]].concat()).await;
+        assert_ne!(unknown.code, 0);
+        unknown.stderr_has("flux v2.99.0 of the distribution").stderr_has("of a minor that this program does not know");
+    }
+    assert_eq!(status().await.last_applied_revision.as_deref(), Some(before.as_str()));
+
+    for (words, _) in &all[..2] {
+        let planned = run(words, &[&trusted[..], &["-o", "json"]].concat()).await.exits(1);
+        assert!(planned.stdout.contains("v2.99.0@sha256:"), "{}", planned.stdout);
+    }
+    for (words, _) in &all[2..] {
+        run(words, &trusted).await.exits(0);
+        let status = status().await;
+        assert!(status.last_applied_revision.unwrap().starts_with("v2.99.0@"));
+        assert_eq!(status.last_artifact_revision.as_deref(), Some(digest.as_str()));
+        run(&["plan", "instance"], &trusted).await.exits(0);
+    }
 }
