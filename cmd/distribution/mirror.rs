@@ -207,21 +207,33 @@ async fn mirror_artifact(
 ) -> Result<MirrorView, CliError> {
     let repository = Repository::below(destination, ARTIFACT).map_err(unnameable)?;
     let target = Place::Repository(from.registries().clone(), repository.clone());
-    let (digest, state) = match (args.dry_run, from) {
-        (true, _) => (String::new(), "planned"),
-        (false, Sources::Packed(layout, _)) => {
+    let view = |digest: String, state| MirrorView {
+        component: ARTIFACT.to_owned(),
+        image: format!("{repository}:{version}"),
+        digest,
+        bytes: 0,
+        state,
+    };
+    if args.dry_run {
+        return Ok(view(String::new(), "planned"));
+    }
+    let (digest, state) = match from {
+        Sources::Packed(layout, _) => {
             let layout = Place::Layout(layout.clone());
             let copied =
                 Copier::new(BLOBS_AT_ONCE).copy(&layout, PACKED_NAME, &target, Some(&version.name), None).await;
             let copied = copied.map_err(|error| registry_error(&error))?;
-            (copied.digest.to_string(), if copied.was_complete { "present" } else { "copied" })
+            (copied.digest, if copied.was_complete { "present" } else { "copied" })
         }
-        (false, Sources::Registries(_)) => {
+        Sources::Registries(_) => {
             let files = distribution.files(version).map_err(unusable)?;
             let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
             let put = oci::put_artifact(&target, &version.name, &files, &annotations).await;
-            (put.map_err(|error| registry_error(&error))?.digest.to_string(), "copied")
+            (put.map_err(|error| registry_error(&error))?.digest, "copied")
         }
     };
-    Ok(MirrorView { component: ARTIFACT.to_owned(), image: format!("{repository}:{version}"), digest, bytes: 0, state })
+    if args.verify {
+        target.check(&digest).await.map_err(|error| registry_error(&error))?;
+    }
+    Ok(view(digest.to_string(), state))
 }

@@ -192,19 +192,23 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
     let host = world.to.host();
     world.call("mirror", &host, &["--verify", "--include-artifact"]).await.exits(0);
     let place =
-        Place::Repository(client(Credentials::Anonymous), repository(&host, &format!("mirror/{}", COMPONENTS[1])));
+        |name: &str| Place::Repository(client(Credentials::Anonymous), repository(&host, &format!("mirror/{name}")));
+    let artifact = place("flux-operator-manifests").manifest(VERSION).await.unwrap();
+    let place = place(COMPONENTS[1].as_str());
     let index = &world.images[1];
     let platform = place.manifest(&index.manifests().unwrap()[1].digest.to_string()).await.unwrap();
     let (index, layer) = (&index.digest, &platform.content.layers[1].digest);
+    let manifests = &artifact.content.layers[0].digest;
     let gone = Mishap::Answer(404, vec![], String::new());
     let other = Mishap::Replace(b"{\"schemaVersion\": 2}".to_vec());
-    // A registry that forgot, or gives something else: of the image, of a platform, of a layer.
+    // A registry that forgot, or gives something else: of the image, of a platform, of a layer, of the manifests.
     for (request, mishap, code, told) in [
         (format!("GET /manifests/{index}"), &gone, 3, format!("{index} not found")),
         (format!("GET /manifests/{index}"), &other, 1, "has the digest sha256:".to_owned()),
         (format!("GET /manifests/{}", platform.digest), &gone, 3, format!("{} not found", platform.digest)),
         (format!("GET /manifests/{}", platform.digest), &other, 1, "has the digest sha256:".to_owned()),
         (format!("HEAD /blobs/{layer}"), &gone, 3, format!("{layer} not found")),
+        (format!("HEAD /blobs/{manifests}"), &gone, 3, format!("{manifests} not found")),
     ] {
         let mishap = mishap.clone();
         let faulty = FaultyRegistry::start(world.to.port(), move |_, passed: &Passed| {
@@ -213,8 +217,8 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
             if is_it { mishap.clone() } else { Mishap::None }
         });
         let faulty = faulty.await.unwrap();
-        world.call("mirror", &faulty.host(), &[]).await.exits(0);
-        world.call("mirror", &faulty.host(), &["--verify"]).await.exits(code).stderr_has(&told);
+        world.call("mirror", &faulty.host(), &["--include-artifact"]).await.exits(0);
+        world.call("mirror", &faulty.host(), &["--include-artifact", "--verify"]).await.exits(code).stderr_has(&told);
     }
 }
 
