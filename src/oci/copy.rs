@@ -132,6 +132,9 @@ impl Place {
     }
 }
 
+/// The repository that holds a blob, once it does.
+type Holder = Arc<AsyncMutex<Option<Repository>>>;
+
 /// What one copy did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
@@ -146,7 +149,7 @@ pub struct Copied {
 pub struct Copier {
     permits: Semaphore,
     /// Where each blob is by now. Whoever wants one that is under way waits for it rather than to send it too.
-    seen: Mutex<HashMap<(String, Digest), Arc<AsyncMutex<Option<Repository>>>>>,
+    seen: Mutex<HashMap<(String, Digest), Holder>>,
 }
 
 impl Copier {
