@@ -155,35 +155,36 @@ fn verb_and_words<'a>(arguments: &[OsString], tree: &'a Command, first: usize) -
     Some((verb, positions))
 }
 
-/// What a line means that is still being written, up to its last whole word.
-#[derive(Default)]
-pub struct Begun {
-    /// The verb, its noun, and the word that stands where the noun would (`ks/app` of `get ks/app`), of a line that leaves
-    /// the noun out.
-    pub unsaid: Option<(String, Command, Option<String>)>,
-    /// The kind whose names follow: it stands alone, or before other names.
-    pub kind: Option<&'static FluxKind>,
+/// What a line leaves out: the verb, its noun, and the word that stands where the noun would (`ks/app` of `get ks/app`).
+pub struct Unsaid {
+    pub verb: String,
+    pub noun: Command,
+    pub word: Option<String>,
 }
 
 /// Reads the whole words of a line that is still being written, the program's own name first.
-pub fn begun(arguments: &[OsString], tree: &Command) -> Begun {
-    let read = || {
-        let first = first_word(arguments, tree)?;
-        let (verb, positions) = verb_and_words(arguments, tree, first)?;
-        let words: Vec<&str> = positions.iter().filter_map(|position| arguments.get(*position)?.to_str()).collect();
-        let is_said = words.first().is_some_and(|word| verb.get_subcommands().any(|noun| is_called(noun, word)));
-        let objects = words.get(usize::from(is_said)..)?;
-        let takes_objects = VERBS.iter().any(|(word, _)| verb.get_name() == *word);
-        let kind = objects.first().filter(|word| takes_objects && !word.contains(['/', ',']));
-        let kind = kind.and_then(|_| kind_and_names(objects)).map(|(kind, _)| kind);
-        let unsaid = || {
-            let ordered = in_order(arguments, tree);
-            let noun = verb.find_subcommand(ordered.get(first_word(&ordered, tree)? + 1)?)?;
-            Some((verb.get_name().to_owned(), noun.clone(), words.first().map(ToString::to_string)))
-        };
-        Some(Begun { unsaid: if is_said { None } else { unsaid() }, kind })
+pub fn unsaid(arguments: &[OsString], tree: &Command) -> Option<Unsaid> {
+    let first = first_word(arguments, tree)?;
+    let (verb, positions) = verb_and_words(arguments, tree, first)?;
+    let word = positions.first().and_then(|position| arguments.get(*position)?.to_str());
+    if word.is_some_and(|word| verb.get_subcommands().any(|noun| is_called(noun, word))) {
+        return None;
+    }
+    let ordered = in_order(arguments, tree);
+    let noun = verb.find_subcommand(ordered.get(first_word(&ordered, tree)? + 1)?)?;
+    Some(Unsaid { verb: verb.get_name().to_owned(), noun: noun.clone(), word: word.map(str::to_owned) })
+}
+
+/// The kind that stands alone, or before names of it, among the words of a line with a verb that takes objects.
+pub fn kind_alone(words: &[&str]) -> Option<&'static FluxKind> {
+    let verb = words.iter().position(|word| VERBS.iter().any(|(verb, _)| verb == word))?;
+    let objects = words.get(verb + 1..)?;
+    let kind_at = |at: usize| {
+        let objects = objects.get(at..)?;
+        let is_alone = objects.first().is_some_and(|word| !word.contains(['/', ',']));
+        kind_and_names(objects).filter(|_| is_alone).map(|(kind, _)| kind)
     };
-    read().unwrap_or_default()
+    (0..objects.len()).find_map(kind_at)
 }
 
 /// `apply -f FILE`: a file holds a FluxInstance.

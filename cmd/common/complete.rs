@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use clap::builder::Resettable;
-use clap::{Arg, Command, CommandFactory, Parser};
+use clap::{Arg, Command, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, FLUX_KINDS};
@@ -18,10 +18,9 @@ use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 
-use crate::cli::Cli;
 use crate::common::Session;
 use crate::common::read_source::instance_type;
-use crate::grammar::{self, Begun};
+use crate::grammar::{self, Unsaid};
 use crate::render::columns_of_kind::of_kind;
 use crate::render::listing::{Column, Row};
 use crate::shell::usage::plugins;
@@ -37,11 +36,12 @@ const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "-
 /// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
-    let begun = begun(&tree);
+    let whole = line.split_last().map_or(vec![], |(_, whole)| whole.iter().map(OsString::from).collect());
+    let unsaid = grammar::unsaid(&whole, &tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
-    let tree = match begun.unsaid {
-        Some((verb, noun, word)) => tree.mut_subcommand(verb, |verb| with_noun(verb, &noun, word)),
+    let tree = match unsaid {
+        Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, &noun, word)),
         None => tree,
     };
     let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
@@ -182,20 +182,15 @@ pub fn resources() -> ArgValueCompleter {
                     candidates = kinds::words().map(str::to_lowercase).collect();
                     candidates.dedup();
                 }
-                if let Some(kind) = begun(&Cli::command()).kind {
+                let line = words_of_line();
+                let whole: Vec<&str> = line.iter().rev().skip(1).rev().map(String::as_str).collect();
+                if let Some(kind) = grammar::kind_alone(&whole) {
                     candidates = names(&kind.resource_type());
                 }
                 matching(current, candidates)
             }
         }
     })
-}
-
-/// What the whole words of the line mean: all but the one being completed.
-fn begun(tree: &Command) -> Begun {
-    let mut line: Vec<OsString> = words_of_line().into_iter().map(OsString::from).collect();
-    line.pop();
-    grammar::begun(&line, tree)
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -258,5 +253,20 @@ mod tests {
         let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
         assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
         assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
+    }
+
+    #[test]
+    fn names_follow_a_kind_that_stands_alone() {
+        let kind = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            grammar::kind_alone(&words).map(|kind| kind.kind)
+        };
+        for line in ["get resources ks", "get ks", "get ks app", "-n apps get -A ks", "why ks", "get kustomizations"] {
+            assert_eq!(kind(&format!("flux-operator {line}")), Some("Kustomization"), "{line}");
+        }
+        assert_eq!(kind("flux-operator get source git"), Some("GitRepository"));
+        for line in ["get resources", "get ks/app", "get ks,hr", "create secret git"] {
+            assert_eq!(kind(&format!("flux-operator {line}")), None, "{line}");
+        }
     }
 }

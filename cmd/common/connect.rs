@@ -38,7 +38,11 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
             Arc::new(move || interruption.writes())
         }),
         purpose: Some(shell.command().to_owned()),
-        plugin_terminal: PluginTerminal { stdin: std::io::stdin().is_terminal(), stderr: shell.stderr_is_terminal() },
+        plugin_terminal: PluginTerminal {
+            stdin: std::io::stdin().is_terminal(),
+            // A code that has to be entered elsewhere is of use while the plugin runs, also to who reads a log.
+            stderr: shell.stderr_is_terminal() || !shell.has_structured_errors(),
+        },
     };
     let cluster = flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))?;
     match &flags.rehearsal {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::common::registries::{SourceArgs, registry_error};
 use crate::render::listing::{Cell, Column, Row};
-use crate::shell::progress::{Progress, ProgressArgs};
+use crate::shell::progress::{Progress, ProgressArgs, ProgressMode};
 use crate::shell::{CliError, Exit, Shell};
 
 /// The repository of the manifests, below the mirror.

@@ -27,12 +27,12 @@ const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
 /// Lines of a failed plugin's stderr that its error shows.
 const SHOWN_LINES: usize = 5;
 
-/// Which of this program's streams are a terminal that a plugin may use; the caller knows, the library does not.
+/// Which of this program's streams a plugin may use; the caller knows, the library does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PluginTerminal {
     /// Standard input: a plugin may ask.
     pub stdin: bool,
-    /// Standard error: a plugin may say something. Otherwise its words become part of the error when it fails.
+    /// Standard error: a plugin may say something there. Otherwise its words become part of the error when it fails.
     pub stderr: bool,
 }
 

@@ -12,6 +12,8 @@ use super::{Fallible, eventually};
 
 /// A kind may be installed just before its first object; the server then needs a moment to serve it.
 const SERVED_SOON: Duration = Duration::from_secs(10);
+/// Longer than a server waits for etcd (34 s), more than once.
+const TAKEN_SOON: Duration = Duration::from_secs(120);
 
 /// Applies `objects` in order, as the field manager `test-harness`; those without a namespace go to `namespace`.
 ///
@@ -31,7 +33,7 @@ pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Falli
                 result => Some(result),
             }
         };
-        applied.push(eventually("the server to take an object", SERVED_SOON, accepted).await??);
+        applied.push(eventually("the server to take an object", TAKEN_SOON, accepted).await??);
     }
     Ok(applied)
 }

@@ -1,6 +1,10 @@
 //! What the commands that write refuse before they ask for a cluster.
 
-use crate::cli::support::{run, run_with_input};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::cli::support::{command, run, run_with_input};
 
 #[test]
 fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
@@ -21,6 +25,41 @@ fn kinds_that_never_answer_are_refused() {
     run(&["suspend", "resource", "ea/a"]).exits(2).stderr_has("nothing to suspend");
     // A wait for its end needs no status; here it only lacks a cluster.
     run(&["wait", "resource", "provider/a", "--for=delete"]).exits(1).stderr_has("no kubeconfig");
+}
+
+#[test]
+fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name);
+    let script = "#!/bin/sh\necho 'open example.com and enter the code WDJB-MJHT' >&2\n\
+                  while [ ! -e \"$1\" ]; do sleep 0.02; done\nexit 3\n";
+    std::fs::write(place("plugin"), script).expect("written");
+    std::fs::set_permissions(place("plugin"), std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let exec = serde_json::json!({"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable",
+        "command": place("plugin"), "args": [place("go")]});
+    let config = serde_json::json!({"apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "a", "user": {"exec": exec}}]});
+    std::fs::write(place("config"), config.to_string()).expect("written");
+    let said = std::fs::File::create(place("said")).expect("a file");
+    let mut child = command(&["get", "instance"])
+        .env("KUBECONFIG", place("config"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said)
+        .spawn()
+        .expect("the binary starts");
+    let words = || std::fs::read_to_string(place("said")).expect("UTF-8");
+    let end = Instant::now() + Duration::from_secs(30);
+    while !words().contains("WDJB-MJHT") && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let before = words();
+    std::fs::write(place("go"), "").expect("written");
+    assert_eq!(child.wait().expect("it ends").code(), Some(5), "{}", words());
+    assert!(before.contains("WDJB-MJHT"), "{before}, then {}", words());
+    assert!(words().contains("ended with exit status: 3"), "{}", words());
 }
 
 #[test]

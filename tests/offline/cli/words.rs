@@ -363,7 +363,7 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("reconcile ks/app --with", &["--with-source"], &[]),
     ("reconcile fluxinstance --in", &["--in-process"], &[]),
     ("resume --over", &["--overdue"], &[]),
-    ("resume --overdue --no", &["--no-headers"], &[]),
+    ("resume --overdue --w", &["--wait"], &[]),
     ("why ks/app --", &["--namespace"], &["--filename"]),
 ];
 
