@@ -54,7 +54,13 @@ pub(super) async fn write(
     let in_place = async {
         let live = writing.live().await?;
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
-            None => writing.apply(live.as_ref()).await.map(|outcome| Step::Applied(outcome.as_str())),
+            None => {
+                let outcome = writing.apply(live.as_ref()).await?;
+                if args.replace {
+                    writing.tidy().await?;
+                }
+                Ok(Step::Applied(outcome.as_str()))
+            }
             Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
             Some(_) => {
                 writing.write_beside().await?;
@@ -135,6 +141,15 @@ impl Writing<'_> {
         }
         let options = WriteOptions { dry_run: self.dry_run, ..WriteOptions::forced(CLI_FIELD_MANAGER) };
         self.cluster.apply(&beside.manifest(), options).await.map(drop).map_err(as_it_was)
+    }
+
+    /// Removes what a replacement that was cut off has left beside the Secret, which is there now.
+    async fn tidy(&self) -> Result<(), CliError> {
+        match self.cluster.read(&id_of(&self.beside())).await {
+            Ok(Some(_)) if !self.dry_run => self.remove_beside().await,
+            // Who may not look has not left anything.
+            _ => Ok(()),
+        }
     }
 
     async fn remove_beside(&self) -> Result<(), CliError> {

@@ -32,6 +32,8 @@ pub fn tests() -> Vec<ClusterTest> {
         labels_annotations_and_immutable_are_stored,
         another_type_or_an_immutable_secret_is_replaced_only_when_asked,
         a_replacement_that_is_refused_leaves_the_old_secret,
+        whatever_befalls_the_second_write_of_a_replacement_the_old_or_the_new_secret_is_there,
+        a_secret_that_changed_before_its_replacement_stays_as_it_is_then,
         a_replacement_that_is_killed_leaves_the_new_secret_beside_and_the_next_one_tidies_up,
         fields_of_another_manager_are_a_conflict_with_a_way_out,
         dry_runs_store_nothing,
@@ -527,6 +529,87 @@ async fn a_replacement_that_is_refused_leaves_the_old_secret(cluster: TestCluste
     assert_eq!((after.metadata.uid, after.data), (before.metadata.uid, before.data));
     policies.delete(&name, &DeleteParams::default()).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
+}
+
+async fn whatever_befalls_the_second_write_of_a_replacement_the_old_or_the_new_secret_is_there(cluster: TestCluster) {
+    let proxy = cluster.proxy().await;
+    let through = |arguments: &[&str]| {
+        let mut command = cluster.command();
+        command.env("KUBECONFIG", proxy.kubeconfig().path()).args(arguments).stdin(Stdio::null());
+        command
+    };
+    let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
+    let refused = |status: u16| Fault::Answer { status, retry_after: None };
+    // How many of the writes after the deletion are answered so; where all are, the new one stands beside.
+    for (fault, times) in [
+        (refused(422), 1),
+        (refused(403), 1),
+        (refused(500), 1),
+        (Fault::CutAfter, 1),
+        (refused(422), usize::MAX),
+        (refused(500), usize::MAX),
+        (Fault::CutBefore, usize::MAX),
+    ] {
+        let place = format!("{fault:?}, {times} times");
+        proxy.clear_rules();
+        for name in ["kept", "kept.replacing"] {
+            let _ = secrets(&cluster).delete(name, &DeleteParams::default()).await;
+        }
+        let basic =
+            ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one", "--label=a=b", "--immutable"];
+        run(cluster.command(), &basic).await.exits(0);
+        let before = stored(&cluster, "kept").await;
+        proxy.add_rule(FaultRule::first(times, fault).method("PATCH").uri(|uri| uri.contains("/secrets/kept?")));
+        let run = run(through(&bucket), &[]).await;
+        let beside = secrets(&cluster).get_opt("kept.replacing").await.unwrap();
+        match secrets(&cluster).get_opt("kept").await.unwrap() {
+            Some(now) if run.code == 0 => assert_eq!(value(&now, "secretkey"), b"b", "{place}"),
+            Some(now) => {
+                assert!(run.stderr.contains("is there again as it was"), "{place}: {}", run.stderr);
+                assert_eq!(
+                    (now.data, now.type_, now.immutable),
+                    (before.data, before.type_, before.immutable),
+                    "{place}"
+                );
+                assert_eq!(now.metadata.labels, before.metadata.labels, "{place}");
+                assert!(beside.is_none(), "{place}: nothing is left beside");
+            }
+            None => {
+                assert_ne!(run.code, 0, "{place}");
+                assert!(run.stderr.contains("cannot be put back"), "{place}: {}", run.stderr);
+                assert_eq!(value(&beside.expect(&place), "secretkey"), b"b", "{place}");
+            }
+        }
+        // Whatever it was, the next one does it.
+        proxy.clear_rules();
+        finish(through(&bucket), "").await.exits(0);
+        assert_eq!(value(&stored(&cluster, "kept").await, "secretkey"), b"b", "{place}");
+        assert!(secrets(&cluster).get_opt("kept.replacing").await.unwrap().is_none(), "{place}");
+    }
+}
+
+async fn a_secret_that_changed_before_its_replacement_stays_as_it_is_then(cluster: TestCluster) {
+    let basic = ["create", "secret", "basic-auth", "kept", "--username=u", "--password=one"];
+    run(cluster.command(), &basic).await.exits(0);
+    let proxy = cluster.proxy().await;
+    let (release, allowed) = tokio::sync::watch::channel(false);
+    proxy.add_rule(FaultRule::first(1, Fault::WaitFor(allowed)).method("DELETE"));
+    let mut command = cluster.command();
+    command.env("KUBECONFIG", proxy.kubeconfig().path());
+    let bucket = ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace"];
+    let (run, ()) = tokio::join!(run(command, &bucket), async {
+        eventually("the deletion", Duration::from_secs(20), || async {
+            (proxy.count("DELETE", |_| true) > 0).then_some(())
+        })
+        .await
+        .unwrap();
+        let theirs = Patch::Merge(json!({"data": {"password": STANDARD.encode("two")}}));
+        secrets(&cluster).patch("kept", &PatchParams::default(), &theirs).await.unwrap();
+        release.send_replace(true);
+    });
+    run.exits(1).stderr_has("changed by someone else in the meantime").stderr_has("run the command again");
+    assert_eq!(value(&stored(&cluster, "kept").await, "password"), b"two");
+    assert!(secrets(&cluster).get_opt("kept.replacing").await.unwrap().is_none(), "nothing is left beside");
 }
 
 async fn a_replacement_that_is_killed_leaves_the_new_secret_beside_and_the_next_one_tidies_up(cluster: TestCluster) {
