@@ -1,9 +1,11 @@
 //! Somebody else in the same cluster: another instance, another run, a person with kubectl, a controller with finalizers.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use flux_operator::api::manifest::{self, Manifest, NamespaceChoice};
 use flux_operator::cluster::lease::LeaseOptions;
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, Consent, Failure, Outcome, ReconcileError, RunOptions, UninstallOptions};
@@ -11,16 +13,21 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
+use crate::support::run::Run;
+use crate::support::runner::command;
 use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster, allow, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_second_instance_takes_and_deletes_nothing_of_the_first,
+        an_uninstall_leaves_the_definition_that_another_instance_lists,
+        a_dropped_shard_leaves_what_it_looked_after_and_deployed,
         dropped_components_and_syncs_leave_what_they_deployed,
         what_a_run_works_on_is_read_under_the_lease,
         an_instance_that_cannot_hold_a_status_gets_nothing_installed,
         a_watch_that_fails_in_a_stage_is_told_in_the_status,
         a_finalizer_of_somebody_else_survives_ours,
+        a_finalizer_that_may_not_be_set_is_told_in_the_status,
         an_inventory_of_another_time_forgets_nothing,
         who_may_not_see_pods_waits_all_the_same,
     ]
@@ -43,13 +50,25 @@ async fn apply(world: &World, manifest: &Manifest) -> Result<Outcome, ReconcileE
     reconcile::apply_instance(&world.cluster, manifest, false, &world.distribution, &world.options, &Silent).await
 }
 
-fn definition(name: &str) -> flux_operator::k8s::ObjectId {
+fn definition(name: &str) -> ObjectId {
     id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
 }
 
 fn custom(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "spec": spec,
         "metadata": {"name": name, "namespace": "default", "finalizers": ["finalizers.fluxcd.io"]}})
+}
+
+/// An instance in another namespace, as an earlier program would have left it beside the first; its inventory has a definition
+/// of the first one.
+async fn second_that_lists_buckets(world: &World) -> ObjectId {
+    world.apply_as("someone", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})).await;
+    let second = manifest("apps", &small(&["source-controller"]));
+    let other = ObjectId::of(&world.apply_as("someone", second.written.clone()).await);
+    let listed = json!({"status": {"lastAppliedRevision": "v2.9.4@sha256:1", "inventory": {"entries": [
+        {"id": "_buckets.source.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition", "v": "v1"}]}}});
+    world.cluster.merge_patch(&other, Some("status"), &listed, "someone").await.unwrap();
+    other
 }
 
 async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestCluster) {
@@ -74,12 +93,7 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
     assert!(world.get("v1", "Namespace", "", "apps").await.is_none());
 
     // One that was installed by an earlier program is not looked for by then: the labels of the objects speak.
-    world.apply_as("someone", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})).await;
-    let stored = world.apply_as("someone", second.written.clone()).await;
-    let other = flux_operator::k8s::ObjectId::of(&stored);
-    let listed = json!({"status": {"lastAppliedRevision": "v2.9.4@sha256:1", "inventory": {"entries": [
-        {"id": "_buckets.source.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition", "v": "v1"}]}}});
-    world.cluster.merge_patch(&other, Some("status"), &listed, "someone").await.unwrap();
+    let other = second_that_lists_buckets(&world).await;
     let refused =
         reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap_err();
     let text = refused.to_string();
@@ -110,6 +124,91 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
     let moved = reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap();
     assert!(moved.is_ready(), "{}", moved.message);
     assert_eq!(owner(&world.cluster.read(&buckets).await.unwrap().unwrap()), "apps");
+}
+
+async fn an_uninstall_leaves_the_definition_that_another_instance_lists(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    apply(&world, &manifest(NAMESPACE, &small(&["source-controller"]))).await.unwrap();
+    let other = second_that_lists_buckets(&world).await;
+    // The plan and the run of the other one name both, and the way out.
+    for (line, code) in [("plan instance -n apps", 2), ("reconcile instance -n apps --in-process", 1)] {
+        let mut command = command(world.kubeconfig.path(), world.plane.folder());
+        command.args(line.split(' ')).stdin(Stdio::null());
+        Run::from(command.output().unwrap())
+            .exits(code)
+            .stderr_has("FluxInstance/apps/flux cannot take over what FluxInstance/flux-system/flux owns")
+            .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first");
+    }
+    let uninstall = UninstallOptions { lease: world.options.lease.clone(), ..UninstallOptions::default() };
+    let first = world.read_instance().await;
+    let done = reconcile::uninstall(&world.cluster, &first, &uninstall, &Silent).await.unwrap();
+    assert!(done.is_complete(), "{done:?}");
+    let left = world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await;
+    let left: Vec<&str> = left.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+    assert_eq!(left, ["buckets.source.toolkit.fluxcd.io", "fluxinstances.fluxcd.controlplane.io"]);
+    let buckets = world.cluster.read(&definition("buckets.source.toolkit.fluxcd.io")).await.unwrap().unwrap();
+    assert!(buckets["metadata"].get("deletionTimestamp").is_none(), "{buckets}");
+    assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
+    assert!(world.cluster.read(&other).await.unwrap().is_some());
+}
+
+async fn a_dropped_shard_leaves_what_it_looked_after_and_deployed(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut wanted = small(&["source-controller", "kustomize-controller", "helm-controller"]);
+    wanted["sharding"] = json!({"shards": ["s1", "s2"]});
+    world.instance(wanted.clone()).await;
+    world.ready().await;
+    let of_shard = |kind: &str, api_version: &str, spec: Value| {
+        let mut object = custom(api_version, kind, "app", spec);
+        object["metadata"]["labels"] = json!({"sharding.fluxcd.io/key": "s2"});
+        object
+    };
+    let deployed = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app", "namespace": "default",
+        "labels": {"kustomize.toolkit.fluxcd.io/name": "app", "kustomize.toolkit.fluxcd.io/namespace": "default"}},
+        "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "app", "image": "example.com/app:v1"}]}}}});
+    let release = json!({"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+        "metadata": {"name": "sh.helm.release.v1.app.v1", "namespace": "default", "labels": {"owner": "helm"}}});
+    let source = json!({"kind": "GitRepository", "name": "a"});
+    let mut before = vec![];
+    for object in [
+        of_shard(
+            "Kustomization",
+            "kustomize.toolkit.fluxcd.io/v1",
+            json!({"interval": "1m", "prune": true, "sourceRef": source}),
+        ),
+        of_shard(
+            "HelmRelease",
+            "helm.toolkit.fluxcd.io/v2",
+            json!({"interval": "1m", "chartRef": {"kind": "OCIRepository", "name": "a"}}),
+        ),
+        of_shard(
+            "GitRepository",
+            "source.toolkit.fluxcd.io/v1",
+            json!({"interval": "1m", "url": "https://example.com/a.git"}),
+        ),
+        deployed,
+        release,
+    ] {
+        before.push(world.cluster.create(&object, "someone").await.unwrap().unwrap());
+    }
+    wanted["sharding"] = json!({"shards": ["s1"]});
+    world.instance(wanted).await;
+    let plan = world.plan().await;
+    assert_eq!(plan.lost_custom_resources().count(), 0);
+    let cautious = RunOptions { consent: Consent::Pruned, ..world.options.clone() };
+    assert!(world.run_with(&world.cluster, &cautious).await.unwrap().is_ready());
+    for (shard, is_there) in [("s1", true), ("s2", false)] {
+        for controller in ["source-controller", "kustomize-controller", "helm-controller"] {
+            let name = format!("{controller}-{shard}");
+            assert_eq!(world.cluster.read(&deployment_id(&name)).await.unwrap().is_some(), is_there, "{name}");
+        }
+    }
+    // Not deleted, not suspended: not touched at all.
+    for object in before {
+        let now = world.cluster.read(&ObjectId::of(&object)).await.unwrap();
+        assert_eq!(now.as_ref().map(|now| &now["metadata"]), Some(&object["metadata"]));
+    }
 }
 
 async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestCluster) {
@@ -301,14 +400,17 @@ async fn a_watch_that_fails_in_a_stage_is_told_in_the_status(cluster: TestCluste
     assert!(outcome.next.is_some());
 }
 
+/// One that may wake up later: the instance gets its finalizer.
+fn sleeping_operator() -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": NAMESPACE},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "op"}}, "template": {"metadata": {"labels": {"app": "op"}},
+            "spec": {"containers": [{"name": "manager", "image": "example.com/op:v1"}]}}}})
+}
+
 async fn a_finalizer_of_somebody_else_survives_ours(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.instance(small(&["source-controller"])).await;
-    let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "flux-operator", "namespace": NAMESPACE},
-        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "op"}}, "template": {"metadata": {"labels": {"app": "op"}},
-            "spec": {"containers": [{"name": "manager", "image": "example.com/op:v1"}]}}}});
-    world.apply_as("helm-install", operator).await;
+    world.apply_as("helm-install", sleeping_operator()).await;
     // It comes while the run is under way, after the instance was read.
     let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.unwrap();
     let through = connected(proxy.kubeconfig().path()).await;
@@ -326,6 +428,27 @@ async fn a_finalizer_of_somebody_else_survives_ours(cluster: TestCluster) {
     assert!(outcome.unwrap().is_ready());
     let finalizers = world.read_instance().await.metadata.finalizers.unwrap();
     assert_eq!(finalizers, ["example.com/mine", "fluxcd.controlplane.io/finalizer"]);
+}
+
+async fn a_finalizer_that_may_not_be_set_is_told_in_the_status(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    world.instance(small(&["source-controller"])).await;
+    world.apply_as("helm-install", sleeping_operator()).await;
+    let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.unwrap();
+    let through = connected(proxy.kubeconfig().path()).await;
+    let is_of_finalizers = |uri: &str| uri.contains("/fluxinstances/flux?");
+    proxy.add_rule(FaultRule::every(Fault::forbidden()).method("PATCH").uri(is_of_finalizers));
+    let outcome = world.run_with(&through, &world.options).await.unwrap();
+    assert!(matches!(outcome.failure, Some(Failure::Call(_))), "{}", outcome.message);
+    assert!(proxy.count("PATCH", is_of_finalizers) > 0);
+    let (status, events) = (world.read_instance().await.status.unwrap(), world.events().await);
+    let ready = status.conditions.iter().find(|one| one.type_ == "Ready").unwrap();
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "ReconciliationFailed"));
+    assert!(ready.message.contains("cannot patch fluxinstance/flux-system/flux"), "{}", ready.message);
+    assert_eq!(events.last(), Some(&("ReconciliationFailed".to_owned(), ready.message.clone())));
+    assert_eq!(status.history.len(), 1);
+    // Before anything that the finalizer is to look after.
+    assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
 async fn an_inventory_of_another_time_forgets_nothing(cluster: TestCluster) {
