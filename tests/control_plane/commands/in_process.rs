@@ -449,12 +449,25 @@ async fn a_plan_the_cluster_has_moved_from_changes_not_even_the_instance(cluster
     own.install().await;
     own.write("2.9.4", &["source-controller", "kustomize-controller", "helm-controller"]);
     own.run("plan instance -f flux.yaml --out more.plan").await.exits(1);
+    let refused = async |names: &str| {
+        let before = own.instances().get("flux").await.unwrap();
+        let mark = own.plane.audit().mark().await.unwrap();
+        own.run("apply instance --plan more.plan").await.exits(1).stderr_has(names);
+        let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+        let others = writes.only(|one| one.resource != "leases" && !one.uri.contains("dryRun=All"));
+        assert!(others.is_empty() && others.len() < writes.len(), "{names}: {:?}", writes.table());
+        let after = own.instances().get("flux").await.unwrap();
+        assert_eq!(
+            after.metadata.resource_version, before.metadata.resource_version,
+            "the instance is part of the plan"
+        );
+    };
     own.scale(2).await;
-    let before = own.instances().get("flux").await.unwrap();
-    own.run("apply instance --plan more.plan").await.exits(1).stderr_has("Deployment/flux-system/source-controller");
-    let after = own.instances().get("flux").await.unwrap();
-    assert_eq!(after.metadata.resource_version, before.metadata.resource_version, "the instance is part of the plan");
+    refused("Deployment/flux-system/source-controller").await;
     own.scale(1).await;
+    let patch = Patch::Merge(json!({"spec": {"migrateResources": false}}));
+    own.instances().patch("flux", &PatchParams::default(), &patch).await.unwrap();
+    refused("the plan was made for another state of FluxInstance/flux-system/flux").await;
     own.run("plan instance -f flux.yaml --out more.plan").await.exits(1);
     own.run("apply instance --plan more.plan").await.exits(0);
     assert!(own.deployments().get_opt("helm-controller").await.unwrap().is_some());
