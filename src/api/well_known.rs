@@ -75,6 +75,8 @@ pub mod condition {
     pub const STALLED: &str = "Stalled";
     /// Whether the newest known version of Flux is installed; of the FluxInstance only.
     pub const UP_TO_DATE: &str = "UpToDate";
+    /// All that a reconciler of instances writes; others are somebody else's.
+    pub const OURS: [&str; 4] = [READY, RECONCILING, STALLED, UP_TO_DATE];
 }
 
 /// Reasons of conditions and events.

@@ -402,8 +402,9 @@ impl<'a> Run<'a> {
         };
         self.unstored = None;
         let stored = draft::checked_instance(stored)?;
-        let uid = self.instance.metadata.uid.as_ref();
-        if stored.spec != self.instance.spec || uid.is_some_and(|uid| Some(uid) != stored.metadata.uid.as_ref()) {
+        let read = &self.instance;
+        let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
+        if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
             return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: instance_id(&stored) }));
         }
         let attempted = self.writer.status.last_attempted_revision.take();

@@ -1,6 +1,7 @@
 //! Writing the instance's status: one merge patch per step, with exactly what changed.
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
@@ -134,7 +135,7 @@ impl StatusWriter {
     /// Writes what changed since the last write; nothing when nothing did.
     ///
     /// The write is guarded by the resource version. Where somebody changed the object in between it is looked at again:
-    /// what they wrote into its inventory is not forgotten.
+    /// what they wrote is not forgotten.
     ///
     /// # Errors
     /// The instance is gone or another one, its definition has no status, or the API server cannot be asked.
@@ -213,15 +214,31 @@ impl StatusWriter {
         let stored = json_of(&theirs);
         if stored != self.stored && stored != json_of(&self.status) {
             let known: FluxInstanceStatus = serde_json::from_value(self.stored.clone()).unwrap_or_default();
-            if theirs.inventory != known.inventory
-                && let Some(added) = theirs.inventory
-            {
-                let ours = self.status.inventory.take().unwrap_or_default();
-                self.status.inventory = Some(inventory::merge(ours, &added.entries));
-            }
+            self.keep_theirs(&known, theirs);
             self.stored = stored;
         }
         Ok(())
+    }
+
+    /// Takes over what a run has no word in: conditions of other types, tokens that somebody else has handled, and objects that
+    /// are on record. The rest of the status is the run's to write.
+    fn keep_theirs(&mut self, known: &FluxInstanceStatus, theirs: FluxInstanceStatus) {
+        let ours = &mut self.status;
+        if theirs.inventory != known.inventory
+            && let Some(added) = theirs.inventory
+        {
+            let entries = ours.inventory.take().unwrap_or_default();
+            ours.inventory = Some(inventory::merge(entries, &added.entries));
+        }
+        let is_ours = |one: &Condition| condition::OURS.contains(&one.type_.as_str());
+        ours.conditions.retain(is_ours);
+        ours.conditions.extend(theirs.conditions.into_iter().filter(|one| !is_ours(one)));
+        if ours.last_handled_reconcile_at == known.last_handled_reconcile_at {
+            ours.last_handled_reconcile_at = theirs.last_handled_reconcile_at;
+        }
+        if ours.last_handled_force_at == known.last_handled_force_at {
+            ours.last_handled_force_at = theirs.last_handled_force_at;
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod drift;
 mod health;
 mod install;
 pub mod kills;
+mod meanwhile;
 mod planned;
 mod proof;
 mod two_hands;
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
         kills::tests(),
         proof::tests(),
         planned::tests(),
+        meanwhile::tests(),
         two_hands::tests(),
     ]
     .concat()
