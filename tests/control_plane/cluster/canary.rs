@@ -25,10 +25,13 @@ pub fn tests() -> Vec<ClusterTest> {
 const CANARY: &str = "Kanarie+/7=vogel&%zingt";
 
 /// From silent to everything; the last is the filter people set to see it all.
-const LEVELS: [(&str, &str); 6] = [("", ""), ("-q", ""), ("-v", ""), ("-vv", ""), ("-vvv", ""), ("", "trace")];
+const LEVELS: [(&str, &str); 6] = [("", ""), ("-q", ""), ("-v", ""), ("-vv", ""), ("-vvv", ""), TRACED];
 
-/// The level that says most; where a secret would show first.
+/// The flag that says most; where a secret would show first.
 const LOUDEST: (&str, &str) = ("-vvv", "");
+
+/// Everything that `-vvv` tells, and what kube logs of answers that it cannot read.
+const TRACED: (&str, &str) = ("", "trace");
 
 /// The secret as text, percent-encoded, escaped for JSON or Rust, and as base64 wherever it may start within other bytes.
 fn forms() -> Vec<String> {
@@ -219,7 +222,7 @@ async fn no_command_shows_an_accepted_token_or_an_answer_that_is_cut_off(cluster
         let lines = leaves().into_iter().flat_map(|(_, help)| examples(&help));
         let job = |line: String| Job {
             what: format!("{what}: {line}"),
-            command: shell(&line, folder.path(), &path, LOUDEST),
+            command: shell(&line, folder.path(), &path, TRACED),
             data: line.contains("--export"),
         };
         lines.map(job).collect()
