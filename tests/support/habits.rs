@@ -744,7 +744,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         rows.push(row(34, format!("F {write} -n flux-system --dry-run=nope")).code(2).says("client"));
     }
     rows.extend([
-        row(34, "F get ks extra -n flux-system -o jsonpath='{.spec.suspend}'").hides("true"),
+        row(34, "F get ks app -n flux-system -o jsonpath='{.spec.suspend}'").hides("true"),
         row(35, "F plan instance").matches("unchanged +[0-9]+ objects"),
         row(35, "F plan -f $MANIFEST").matches("unchanged +[0-9]+ objects"),
         row(35, "sed 's/source-controller/helm-controller/' $MANIFEST | F plan -f -").code(1).shows("helm-controller"),
@@ -818,7 +818,11 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(41, "F wait ks/nope ks/nope2 -n flux-system").code(3).says("2 of 2 objects are not"),
         row(41, "F wait ks/nope ks/app -n flux-system --timeout 2s").matches("").code(3).hides("1 of 2 objects are"),
         row(11, "F -n default get instance 2>&1 | head -1").shows("no FluxInstance found in namespace default"),
-        row(37, "F uninstall instance --in-process").types("Type flux to go ahead: ", "no").code(1).fits(),
+        row(37, "F uninstall instance --in-process")
+            .types("Type flux to go ahead: ", "no")
+            .code(1)
+            .on_terminal(80)
+            .fits(),
         row(42, "F get ks -n flux-system -w").types("extra", "^C").code(130).hides("error:"),
         row(42, "F uninstall instance --in-process")
             .types("Type flux to go ahead: ", "^C")

@@ -120,7 +120,9 @@ impl Run<'_> {
                 self.writer.record(history::spec_digest(&self.instance.spec), None, duration);
             }
             // Nothing was built, so there is no digest to record.
-            (Some(Failure::Interrupted(_) | Failure::Artifact(_)), _) | (_, None) => {}
+            (Some(Failure::Artifact(_)), _) | (_, None) => {}
+            // The run that follows at once is the attempt (spec, semantics §3.7).
+            (Some(Failure::Interrupted(Interrupt::Superseded(_))), _) => {}
             (_, Some(digest)) => self.writer.record(digest.to_owned(), self.version.as_deref(), duration),
         }
     }

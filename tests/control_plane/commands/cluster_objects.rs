@@ -47,11 +47,12 @@ pub const GIT: Kind = kind("source.toolkit.fluxcd.io", "v1", "GitRepository", "g
 /// Served at the version of Flux before 2.6 only.
 pub const OCI: Kind = kind("source.toolkit.fluxcd.io", "v1beta2", "OCIRepository", "ocirepositories");
 pub const HELM_REPOSITORY: Kind = kind("source.toolkit.fluxcd.io", "v1", "HelmRepository", "helmrepositories");
+pub const HELM_RELEASE: Kind = kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases");
 pub const KUSTOMIZATION: Kind = kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations");
 pub const GENERATOR: Kind = kind("source.extensions.fluxcd.io", "v1beta1", "ArtifactGenerator", "artifactgenerators");
 pub const PROVIDER: Kind =
     Kind { status: false, ..kind("notification.toolkit.fluxcd.io", "v1beta3", "Provider", "providers") };
-const ALL: [Kind; 7] = [INSTANCE, GIT, OCI, HELM_REPOSITORY, KUSTOMIZATION, GENERATOR, PROVIDER];
+const ALL: [Kind; 8] = [INSTANCE, GIT, OCI, HELM_REPOSITORY, HELM_RELEASE, KUSTOMIZATION, GENERATOR, PROVIDER];
 
 impl Kind {
     pub fn resource(self) -> ApiResource {

@@ -11,6 +11,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         the_documented_command_forces_a_reconciliation_with_one_patch_and_prints_the_ready_message,
         without_waiting_only_the_request_is_sent,
+        a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux,
         a_suspended_instance_is_said_so_at_once,
         a_failed_reconciliation_ends_with_its_reason_and_exit_7,
         several_resources_are_named_in_any_way_and_reconciled_at_once,
@@ -31,6 +32,7 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
+const RESET_AT: &str = "reconcile.fluxcd.io/resetAt";
 const FORCE_AT: &str = "reconcile.fluxcd.io/forceAt";
 const SWITCH: &str = "fluxcd.controlplane.io/reconcile";
 
@@ -60,6 +62,15 @@ async fn without_waiting_only_the_request_is_sent(cluster: TestCluster) {
     assert!(run.stdout.is_empty() && run.stderr.contains("reconciliation requested"), "{run:?}");
     assert!(annotation(&cluster, INSTANCE, "flux", REQUESTED_AT).await.is_some());
     assert!(annotation(&cluster, INSTANCE, "flux", FORCE_AT).await.is_none());
+}
+
+async fn a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux(cluster: TestCluster) {
+    create(&cluster, HELM_RELEASE, "web", json!({})).await;
+    for (flag, sent) in [("--reset", RESET_AT), ("--force", FORCE_AT)] {
+        run(&cluster, &["reconcile", "hr", "web", flag, "--wait=false"]).await.exits(0);
+        let asked = annotation(&cluster, HELM_RELEASE, "web", REQUESTED_AT).await;
+        assert!(asked.is_some() && asked == annotation(&cluster, HELM_RELEASE, "web", sent).await, "{flag}: {asked:?}");
+    }
 }
 
 async fn a_suspended_instance_is_said_so_at_once(cluster: TestCluster) {

@@ -108,12 +108,17 @@ async fn a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_reco
     world.annotate(annotations).await;
     world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "first"})).await;
     world.plane.kubelet().freeze();
-    for (asked, message) in [
+    for (asked, message, recorded) in [
         (
             Interrupt::Superseded("FluxInstance/flux-system/flux".into()),
             "New reconciliation triggered by FluxInstance/flux-system/flux",
+            &[][..],
         ),
-        (Interrupt::Stop("interrupted".into()), "Reconciliation of FluxInstance/flux-system/flux stopped: interrupted"),
+        (
+            Interrupt::Stop("interrupted".into()),
+            "Reconciliation of FluxInstance/flux-system/flux stopped: interrupted",
+            &["HealthCheckCanceled"],
+        ),
     ] {
         let (sender, interrupts) = interrupt::channel();
         let options = RunOptions { interrupts, ..world.options.clone() };
@@ -130,7 +135,8 @@ async fn a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_reco
         assert_eq!((outcome.reason.as_str(), outcome.message.as_str()), ("HealthCheckCanceled", message));
         let status = world.read_instance().await.status.unwrap();
         assert_eq!(status.last_handled_reconcile_at, None, "the request is still to be served");
-        assert!(status.history.is_empty());
+        let history: Vec<&str> = status.history.iter().map(|attempt| attempt.last_reconciled_status.as_str()).collect();
+        assert_eq!(history, recorded);
         assert_eq!(status.components.len(), 2);
         assert!(status.inventory.is_some_and(|inventory| inventory.entries.len() > 15));
     }
