@@ -585,13 +585,17 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
 
     own.write("2.9.2", &["source-controller"]);
     let mark = own.plane.audit().mark().await.unwrap();
-    for arguments in ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes"] {
+    own.run("plan instance -f flux.yaml --out saved.json").await.exits(1);
+    for arguments in
+        ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes", "apply instance --plan saved.json --yes"]
+    {
         let refused = protected(arguments).await.exits(1);
         let refused = refused
             .stderr_has("Flux v2.9.4: v2.9.2 is older")
             .stderr_has("Deployment/flux-system/kustomize-controller");
         refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
     }
+    protected("rollback instance --yes").await.exits(2).stderr_has("the context test is protected (te?t)");
     protected("apply instance -f flux.yaml --yes --confirm-context prod")
         .await
         .exits(2)
