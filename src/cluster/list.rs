@@ -171,7 +171,6 @@ fn typed(item: Value, resource: &ResourceType) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
     use std::sync::Mutex;
 
     use kube::client::Body;
@@ -203,28 +202,46 @@ mod tests {
         assert_eq!(serde_json::to_string(&item).unwrap(), r#"{"apiVersion":"v1","kind":"Secret","metadata":{}}"#);
     }
 
-    #[tokio::test]
-    async fn a_list_whose_pages_are_no_longer_kept_begins_again_from_nothing() {
-        let page = |names: &[&str], version: &str, token: &str| {
-            let items: Vec<Value> = names.iter().map(|name| json!({"metadata": {"name": name}})).collect();
-            (200, json!({"metadata": {"resourceVersion": version, "continue": token}, "items": items}))
-        };
-        let expired = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": "Expired",
-            "message": "the provided continue parameter is too old"});
-        let answers = Mutex::new(VecDeque::from([
-            page(&["a", "b"], "1", "second"),
-            (410, expired),
-            page(&["a", "c"], "2", "second"),
-            page(&["d"], "2", ""),
-        ]));
+    /// An API server that gives these answers, one after the other.
+    fn answering(answers: impl Iterator<Item = (u16, Value)> + Send + 'static) -> Cluster {
+        let answers = Mutex::new(answers);
         let service = tower::service_fn(move |_: http::Request<Body>| {
-            let (code, body) = answers.lock().unwrap().pop_front().expect("no further request");
+            let (code, body) = answers.lock().unwrap().next().expect("no further request");
             let response = http::Response::builder().status(code).body(Body::from(body.to_string().into_bytes()));
             async move { response }
         });
-        let cluster = Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default());
+        Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default())
+    }
+
+    fn page(names: &[&str], version: &str, token: &str) -> (u16, Value) {
+        let items: Vec<Value> = names.iter().map(|name| json!({"metadata": {"name": name}})).collect();
+        (200, json!({"metadata": {"resourceVersion": version, "continue": token}, "items": items}))
+    }
+
+    fn expired() -> (u16, Value) {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410, "reason": "Expired",
+            "message": "the provided continue parameter is too old"});
+        (410, status)
+    }
+
+    #[tokio::test]
+    async fn a_list_whose_pages_are_no_longer_kept_begins_again_from_nothing() {
+        let answers =
+            [page(&["a", "b"], "1", "second"), expired(), page(&["a", "c"], "2", "second"), page(&["d"], "2", "")];
+        let cluster = answering(answers.into_iter());
         let list = cluster.list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap();
         let names: Vec<&str> = list.items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
         assert_eq!((names, list.resource_version.as_str()), (vec!["a", "c", "d"], "2"));
+    }
+
+    #[tokio::test]
+    async fn a_list_whose_pages_are_never_kept_is_an_error_after_a_few_beginnings() {
+        let first = || page(&["a", "b"], "1", "second");
+        let answers = std::iter::repeat_with(move || [first(), expired()]).take(1 + RESTARTS).flatten();
+        let error = answering(answers).list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap_err();
+        assert!(error.is_expired() && error.to_string().contains("list secrets in namespace n"), "{error}");
+        // Where nothing was read yet there is nothing to begin again.
+        let at_once = std::iter::once(expired());
+        assert!(answering(at_once).list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap_err().is_expired());
     }
 }
