@@ -8,10 +8,10 @@ mod habits;
 mod impact;
 mod in_process;
 mod owners;
-mod rbac;
+pub mod rbac;
 mod requests;
 mod revisions;
-mod stage;
+pub mod stage;
 mod terminal;
 mod waiting;
 

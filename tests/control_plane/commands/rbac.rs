@@ -95,7 +95,7 @@ const VIEWS: &[&str] = &[
 ];
 
 /// Every write, in an order in which each has something to do. None of them installs anything.
-const WRITES: &[&str] = &[
+pub const WRITES: &[&str] = &[
     "reconcile ks app --wait=false",
     "reconcile ks app --with-source",
     "reconcile instance --wait=false",
@@ -135,18 +135,18 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
 ];
 
 const MIGRATE_OWNER: &str = "migrate owner ks/app --to ks/extra --object cm/moves --yes";
-const RELEASE: &str = "uninstall resourcesets --yes";
+pub const RELEASE: &str = "uninstall resourcesets --yes";
 const DELETE_FILE: &str = "delete -f $F --yes --wait=false";
-const INSTALL_WITH: &str = "install --image registry.example.com/flux-operator:v1 -f $F --wait=false";
+pub const INSTALL_WITH: &str = "install --image registry.example.com/flux-operator:v1 -f $F --wait=false";
 
 const RECONCILE: &str = "reconcile instance --in-process";
 const APPLY: &str = "apply instance -f $F --in-process";
 const UNINSTALL: &str = "uninstall instance --in-process --yes";
-const DELETE: &str = "delete instance --yes --wait=false";
+pub const DELETE: &str = "delete instance --yes --wait=false";
 const ROLLBACK: &str = "rollback instance --in-process --yes";
-const INSTALL: &str = "install --image registry.example.com/flux-operator:v1 --wait=false";
-const UNINSTALL_OPERATOR: &str = "uninstall operator --yes";
-const TAKE_OVER: &str = "migrate bootstrap --apply --yes";
+pub const INSTALL: &str = "install --image registry.example.com/flux-operator:v1 --wait=false";
+pub const UNINSTALL_OPERATOR: &str = "uninstall operator --yes";
+pub const TAKE_OVER: &str = "migrate bootstrap --apply --yes";
 /// Those of them that a test of its own runs, but for the takeover.
 const ALONE: &[&str] =
     &[RECONCILE, APPLY, UNINSTALL, DELETE, DELETE_FILE, ROLLBACK, INSTALL, INSTALL_WITH, UNINSTALL_OPERATOR];
@@ -169,7 +169,7 @@ const BEFORE: &[(&str, &[&str])] = &[
 const WITHOUT_WATCH: &[&str] = &[ROLLBACK, INSTALL, INSTALL_WITH];
 
 impl Stage {
-    fn words(&self, line: &str) -> Vec<String> {
+    pub fn words(&self, line: &str) -> Vec<String> {
         // A bundle is a file that must not be there.
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -182,7 +182,7 @@ impl Stage {
         line.split(' ').map(place).collect()
     }
 
-    fn program(&self, kubeconfig: &Kubeconfig) -> Command {
+    pub fn program(&self, kubeconfig: &Kubeconfig) -> Command {
         let mut program = command(kubeconfig.path(), self.world.plane.folder());
         program.env("PASSWORD", "secret").stdin(Stdio::null()).args(["-n", NAMESPACE, "--timeout", "60s"]);
         program
@@ -203,7 +203,7 @@ impl Stage {
     }
 
     /// Makes what there is to do for a line.
-    async fn before(&self, line: &str) {
+    pub async fn before(&self, line: &str) {
         if line.starts_with("delete ks/extra") {
             self.extra().await;
         }
@@ -233,7 +233,7 @@ impl Stage {
         }
     }
 
-    async fn as_admin(&self, line: &str) {
+    pub async fn as_admin(&self, line: &str) {
         let mut program = self.program(&self.world.kubeconfig);
         program.args(self.words(line));
         let run = finish(program).await;

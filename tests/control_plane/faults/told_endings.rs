@@ -1,22 +1,29 @@
 //! "nothing was changed" is said only when it is so: every command that writes, ended by each signal at each of its
 //! requests, and the audit log has the last word.
 
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::cluster_tests;
+use crate::commands::rbac;
+use crate::commands::stage::stage;
 use crate::reconcile::world::*;
 use crate::support::run::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster, eventually};
+use crate::support::{
+    ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, Kubeconfig, Options, TestCluster, eventually,
+};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_command_that_says_nothing_was_changed_has_changed_nothing,
+        a_run_that_says_nothing_was_changed_has_changed_nothing,
         what_was_written_is_told_while_something_else_is_still_asked,
         a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
+        a_run_whose_lease_somebody_takes_ends_before_its_next_write,
     ]
 }
 
@@ -24,22 +31,102 @@ const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
 /// How long the request stands still in whose middle the signal comes.
 const STANDS_STILL: Duration = Duration::from_millis(600);
 
-/// Command lines that write, each of them repeatable; those of a run in this process have many requests, so of theirs only
-/// every twelfth is tried, up to the seventieth.
-const COMMANDS: [(&str, usize); 10] = [
-    ("create secret basic-auth auth --username git --password-stdin", 1),
-    ("create secret basic-auth auth --username git --password-stdin --replace", 1),
-    ("apply instance -f flux.yaml --wait=false", 1),
-    ("reconcile instance --wait=false", 1),
-    ("suspend instance", 1),
-    ("resume instance --wait=false", 1),
-    ("reconcile instance --in-process", 12),
-    ("apply instance -f small.yaml --in-process", 12),
-    ("rollback instance --yes --in-process", 12),
-    ("uninstall instance --in-process --yes", 12),
+/// Runs in this process. They have many requests, so only every ninth is tried, up to the seventieth.
+const RUNS: [&str; 5] = [
+    "reconcile instance --in-process",
+    "apply instance -f small.yaml --in-process",
+    "apply instance --plan made.plan --yes",
+    "rollback instance --yes --in-process",
+    "uninstall instance --in-process --yes",
 ];
 
+/// Command lines beside the writes whose rights are tried: of those with many requests only every so many is tried.
+const MORE: [(&str, usize); 6] = [
+    ("create secret basic-auth auth --username git --password-env PASSWORD --replace", 1),
+    (rbac::INSTALL, 12),
+    (rbac::UNINSTALL_OPERATOR, 6),
+    (rbac::INSTALL_WITH, 20),
+    (rbac::TAKE_OVER, 20),
+    (rbac::DELETE, 2),
+];
+
+/// What the endings so far have come to.
+struct Endings<'a> {
+    plane: &'a ControlPlane,
+    proxy: FaultProxy,
+    signals: std::iter::Cycle<std::slice::Iter<'static, &'static str>>,
+    unchanged: usize,
+    told: usize,
+}
+
+impl Endings<'_> {
+    const USER: &'static str = "interrupted";
+
+    async fn new(plane: &ControlPlane) -> Endings<'_> {
+        let proxy = FaultProxy::start(&plane.admin(Endings::USER).unwrap(), plane.folder()).await.unwrap();
+        Endings { plane, proxy, signals: SIGNALS.iter().cycle(), unchanged: 0, told: 0 }
+    }
+
+    /// Ends a run at its request number `at`; false when it has no such request.
+    async fn end(&mut self, line: &str, command: Command, at: usize) -> bool {
+        let signal = self.signals.next().unwrap();
+        self.proxy.clear_rules();
+        let before = self.proxy.requests().len();
+        self.proxy.add_rule(FaultRule::nth(at, Fault::Delay(STANDS_STILL)));
+        let mark = self.plane.audit().mark().await.unwrap();
+        let Some(run) = interrupted(&self.proxy, command, before + at, signal).await else { return false };
+        let place = format!("{line}, {signal} at request {at}: {}", run.stderr);
+        let writes = self.plane.audit().since(mark).await.unwrap().by_user(Endings::USER).writes();
+        // The lease is how two of us keep apart; it is given back, and no object of anybody's.
+        let changed = writes.only(|one| {
+            let asks = one.resource.starts_with("selfsubject") || one.uri.contains("dryRun");
+            one.status < 300 && one.resource != "leases" && !asks
+        });
+        if run.stderr.contains("nothing was changed") {
+            self.unchanged += 1;
+            assert!(changed.is_empty(), "{place}\n{:?}", changed.table());
+        } else if run.code == 130 {
+            self.told += 1;
+            assert!(run.stderr.contains("interrupted"), "{place}");
+        }
+        assert!(matches!(run.code, 0 | 130), "{place}");
+        true
+    }
+
+    fn happened(&self, unchanged: usize, told: usize) {
+        let counts = format!("{} said that nothing was changed, {} something else", self.unchanged, self.told);
+        eprintln!("{counts}");
+        assert!(self.unchanged > unchanged && self.told > told, "{counts}");
+    }
+}
+
 async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCluster) {
+    let stage = stage(&cluster).await;
+    let mut endings = Endings::new(&stage.world.plane).await;
+    for (line, step) in rbac::WRITES.iter().map(|line| (*line, 1)).chain(MORE) {
+        // Some begin without what the one before has brought.
+        if line == rbac::INSTALL || line == rbac::TAKE_OVER {
+            stage.as_admin("uninstall instance --in-process --force-in-process --yes").await;
+            stage.as_admin(rbac::RELEASE).await;
+            stage.as_admin(rbac::UNINSTALL_OPERATOR).await;
+        }
+        for at in (1..70).step_by(step) {
+            if line == rbac::UNINSTALL_OPERATOR {
+                // What was cut off is completed by the same command.
+                stage.as_admin(line).await;
+            }
+            stage.before(line).await;
+            let mut command = stage.program(endings.proxy.kubeconfig());
+            command.args(stage.words(line));
+            if !endings.end(line, command, at).await {
+                break;
+            }
+        }
+    }
+    endings.happened(40, 20);
+}
+
+async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let instance = |size: &str| {
         let mut spec = spec("2.9.x");
@@ -48,47 +135,32 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
             "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec})
     };
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("flux.yaml"), instance("large").to_string()).unwrap();
-    std::fs::write(home.path().join("small.yaml"), instance("small").to_string()).unwrap();
-    for size in ["medium", "large"] {
+    for size in ["small", "medium", "large"] {
+        std::fs::write(home.path().join(format!("{size}.yaml")), instance(size).to_string()).unwrap();
         world.instance(instance(size)["spec"].clone()).await;
         world.ready().await;
     }
-    let user = "interrupted";
-    let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
-    let (mut unchanged, mut told) = (0, 0);
-    for (line, step) in COMMANDS {
-        let mut signals = SIGNALS.iter().cycle();
-        let mut at = 1;
-        'requests: while at < 70 {
-            // Each of the signals where requests are few; in turn where they are many.
-            for _ in 0..if step == 1 { SIGNALS.len() } else { 1 } {
-                let signal = signals.next().unwrap();
-                proxy.clear_rules();
-                let before = proxy.requests().len();
-                proxy.add_rule(FaultRule::nth(at, Fault::Delay(STANDS_STILL)));
-                let mark = world.plane.audit().mark().await.unwrap();
-                let Some(run) = interrupted(&proxy, home.path(), line, before + at, signal).await else {
-                    break 'requests;
-                };
-                let place = format!("{line}, {signal} at request {at}: {}", run.stderr);
-                let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
-                // The lease is how two of us keep apart; it is given back, and no object of anybody's.
-                let changed =
-                    writes.only(|one| one.status < 300 && one.resource != "leases" && !one.uri.contains("dryRun"));
-                if run.stderr.contains("nothing was changed") {
-                    unchanged += 1;
-                    assert!(changed.is_empty(), "{place}\n{:?}", changed.table());
-                } else if run.code == 130 {
-                    told += 1;
-                    assert!(run.stderr.contains("interrupted"), "{place}");
-                }
-                assert!(matches!(run.code, 0 | 130), "{place}");
+    let program = |kubeconfig: &Kubeconfig, line: &str| {
+        let mut command = command(kubeconfig.path(), home.path());
+        command.args(line.split(' ')).args(["-n", NAMESPACE]).current_dir(home.path()).stdin(Stdio::null());
+        command
+    };
+    let mut endings = Endings::new(&world.plane).await;
+    let mut sizes = ["medium", "large"].iter().cycle();
+    for line in RUNS {
+        for at in (1..70).step_by(9) {
+            if line.contains("--plan") {
+                let plan = format!("plan instance -f {}.yaml --out made.plan", sizes.next().unwrap());
+                let _ = std::fs::remove_file(home.path().join("made.plan"));
+                let planned = program(&world.kubeconfig, &plan).output().unwrap();
+                assert!(matches!(planned.status.code(), Some(0 | 1)), "{planned:?}");
             }
-            at += step;
+            if !endings.end(line, program(endings.proxy.kubeconfig(), line), at).await {
+                break;
+            }
         }
     }
-    assert!(unchanged > 20 && told > 5, "{unchanged} said that nothing was changed, {told} something else");
+    endings.happened(5, 1);
 }
 
 async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: TestCluster) {
@@ -112,14 +184,15 @@ async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: T
         (instance["metadata"]["labels"]["team"] == "platform").then_some(())
     };
     eventually("the instance to be stored", Duration::from_secs(20), stored).await.unwrap();
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
     let run = Run::from(output).exits(130).stderr_has("may have been carried out");
     assert!(!run.stderr.contains("nothing was changed"), "{}", run.stderr);
 }
 
-async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cluster: TestCluster) {
-    let world = World::with(&cluster, Options::api_server_only()).await;
+/// A large installation, and the file of a small one to apply.
+async fn to_be_shrunk(cluster: &TestCluster) -> (World, tempfile::TempDir) {
+    let world = World::with(cluster, Options::api_server_only()).await;
     let mut spec = spec("2.9.x");
     (spec["wait"], spec["cluster"]) = (json!(false), json!({"size": "large"}));
     world.instance(spec.clone()).await;
@@ -129,52 +202,85 @@ async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cl
         "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("flux.yaml"), manifest.to_string()).unwrap();
-    let user = "stopped";
-    let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
-    let is_deployment = |uri: &str| uri.contains("/deployments/") && !uri.contains("dryRun");
-    proxy.add_rule(FaultRule::every(Fault::Delay(STANDS_STILL)).method("PATCH").uri(is_deployment));
-    let mut command = command(proxy.kubeconfig().path(), home.path());
-    command
-        .args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"])
-        .current_dir(home.path());
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id().to_string();
-    let signal = |name: &str| std::process::Command::new("kill").args([name, &pid]).status().unwrap();
+    (world, home)
+}
+
+fn is_deployment(uri: &str) -> bool {
+    uri.contains("/deployments/") && !uri.contains("dryRun")
+}
+
+/// Applies the small one through the proxy, and returns when it has come to the Deployments.
+async fn shrinking(proxy: &FaultProxy, home: &std::path::Path) -> Child {
+    let mut command = command(proxy.kubeconfig().path(), home);
+    command.args(["apply", "instance", "-f", "flux.yaml", "--in-process", "--force-conflicts"]).current_dir(home);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let applies = || async { (proxy.count("PATCH", is_deployment) > 0).then_some(()) };
     if eventually("a Deployment", Duration::from_secs(20), applies).await.is_err() {
-        signal("-KILL");
+        child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
         panic!("no Deployment was applied: {}", String::from_utf8_lossy(&output.stderr));
     }
+    child
+}
+
+async fn ended(child: Child) -> Run {
+    tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap().into()
+}
+
+async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cluster: TestCluster) {
+    let (world, home) = to_be_shrunk(&cluster).await;
+    let user = "stopped";
+    let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
+    proxy.add_rule(FaultRule::every(Fault::Delay(STANDS_STILL)).method("PATCH").uri(is_deployment));
+    let child = shrinking(&proxy, home.path()).await;
+    let pid = child.id().to_string();
+    let signal = |name: &str| Command::new("kill").args([name, &pid]).status().unwrap();
     // Ctrl-Z, and `fg` when the lease of 15 s is over.
     signal("-STOP");
     tokio::time::sleep(Duration::from_secs(17)).await;
     let mark = world.plane.audit().mark().await.unwrap();
     signal("-CONT");
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
-    let run = Run::from(output).stderr_has("lease");
+    let run = ended(child).await.stderr_has("lease");
     assert_ne!(run.code, 0, "{}", run.stderr);
     let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
     let others = writes.only(|request| request.resource != "leases" && request.status < 400);
     assert!(others.is_empty(), "{:?}\n{}", others.table(), run.stderr);
 }
 
+async fn a_run_whose_lease_somebody_takes_ends_before_its_next_write(cluster: TestCluster) {
+    let (world, home) = to_be_shrunk(&cluster).await;
+    let user = "robbed";
+    let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
+    let (_hold, allowed) = watch::channel(false);
+    proxy.add_rule(FaultRule::every(Fault::WaitFor(allowed)).method("PATCH").uri(is_deployment));
+    let child = shrinking(&proxy, home.path()).await;
+    // What was sent beside the Deployments is done.
+    let stage = || async {
+        let status = json!(world.read_instance().await.status);
+        status.to_string().contains("Applying").then_some(())
+    };
+    eventually("the stage in the status", Duration::from_secs(20), stage).await.unwrap();
+    let lease = id("coordination.k8s.io/v1", "Lease", NAMESPACE, "flux-operator");
+    let taken = json!({"spec": {"holderIdentity": "thief", "renewTime":
+        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()}});
+    world.patch_as("thief", &lease, taken).await;
+    let before = world.read_instance().await;
+    let mark = world.plane.audit().mark().await.unwrap();
+    // Its next renewal shows it, after a third of 15 s.
+    let run = tokio::time::timeout(Duration::from_secs(14), ended(child)).await.expect("it does not wait for answers");
+    run.exits(1).stderr_has("lost lease/flux-system/flux-operator to another reconciler");
+    let writes = world.plane.audit().since(mark).await.unwrap().by_user(user).writes();
+    let others = writes.only(|request| request.resource != "leases" || request.status < 300);
+    assert!(others.is_empty(), "{:#?}", others.0);
+    // The end of the run is not told in the status: it is somebody else's by now, and so is the lease.
+    assert_eq!(world.read_instance().await.metadata.resource_version, before.metadata.resource_version);
+    let left = world.cluster.read(&lease).await.unwrap().unwrap();
+    assert_eq!(left["spec"]["holderIdentity"], "thief");
+}
+
 /// Runs the command and sends the signal as soon as its request arrives; `None` when it ends before it sends that many.
-async fn interrupted(
-    proxy: &FaultProxy,
-    home: &std::path::Path,
-    line: &str,
-    request: usize,
-    signal: &str,
-) -> Option<Run> {
-    let mut command = command(proxy.kubeconfig().path(), home);
-    command.args(line.split(' ')).args(["-n", NAMESPACE]).current_dir(home);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // Commands that read no password do not mind.
-    let _ = std::io::Write::write_all(&mut stdin, b"secret\n");
-    drop(stdin);
+async fn interrupted(proxy: &FaultProxy, mut command: Command, request: usize, signal: &str) -> Option<Run> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while proxy.requests().len() < request {
         if child.try_wait().unwrap().is_some() {
             return None;
@@ -182,7 +288,7 @@ async fn interrupted(
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let pid = child.id().to_string();
-    std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap();
+    Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap();
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
     Some(output.into())
 }
