@@ -39,7 +39,7 @@ pub(super) const HELM_RELEASE: &str = "meta.helm.sh/release-name";
 pub struct InstallPlan {
     /// In apply order. An object that has to be made anew is among them, as created.
     pub objects: Vec<PlannedObject>,
-    /// Objects that are deleted first, because what differs cannot be changed.
+    /// Objects that are deleted first, because what differs cannot be changed, or that are on their way out already.
     pub recreates: Vec<ObjectId>,
     /// Objects that an operator with other parameters has left behind.
     pub removes: Vec<ObjectId>,
@@ -81,10 +81,15 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
     let present = live.get(&deployment);
 
+    // What an uninstallation that was cut off has left on its way out; a namespace takes with it what is in it.
+    let is_leaving = |id: &ObjectId| {
+        let namespace = ids.iter().find(|other| other.kind == "Namespace" && other.name == id.namespace);
+        [Some(id), namespace].into_iter().flatten().filter_map(|id| live.get(id)).any(fields::is_being_deleted)
+    };
     let mut keeps = vec![];
     desired.retain(|object| {
         let id = ObjectId::of(object);
-        let Some(there) = live.get(&id) else { return true };
+        let Some(there) = live.get(&id).filter(|_| !is_leaving(&id)) else { return true };
         let reason = match id.kind.as_str() {
             // It may hold what is not the operator's, and Flux labels it.
             "Namespace" => "it is there already",
@@ -96,7 +101,10 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
         keeps.push(Kept { object: id, reason: reason.to_owned() });
         false
     });
-    let fixed = |object: &Value| live.get(&ObjectId::of(object)).is_some_and(|there| !can_become(there, object));
+    let fixed = |object: &Value| {
+        let id = ObjectId::of(object);
+        live.get(&id).is_some_and(|there| is_leaving(&id) || !can_become(there, object))
+    };
     let (anew, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
     let planned = plan::objects(cluster, &live, changeable, &taken_over(), &BTreeSet::new(), CONCURRENCY).await;
     let mut objects = planned.map_err(OperatorError::Refused)?;

@@ -1,11 +1,13 @@
 //! The operator on a cluster: how it comes, what it may do there, and how it goes. Its pods are played by the kubelet.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use flux_operator::cluster::Cluster;
 use flux_operator::operator::{OperatorParams, install, install_plan, manifests};
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, UninstallOptions};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -15,7 +17,7 @@ use crate::controller::operator::{Operator, SOON, condition};
 use crate::reconcile::world::{NAMESPACE, World, connected, id, instance_id, spec};
 use crate::support::run::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, TestCluster};
+use crate::support::{ClusterTest, TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -27,6 +29,7 @@ pub fn tests() -> Vec<ClusterTest> {
         objects_that_nobody_serves_are_named_refused_and_let_go,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
         an_operator_that_looks_after_an_instance_is_not_taken_off,
+        what_is_on_its_way_out_is_waited_for_and_made_anew,
     ]
 }
 
@@ -436,4 +439,25 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
     assert!(world.cluster.read(&instance_id()).await.unwrap().is_none());
     assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);
     assert_eq!(world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await.len(), 0);
+}
+
+/// As an uninstallation leaves it that was cut off.
+async fn what_is_on_its_way_out_is_waited_for_and_made_anew(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    installed(&world).await;
+    let accounts = objects::api(world.plane.client(), "v1", "ServiceAccount", NAMESPACE).await.unwrap();
+    let keep = |finalizers: Value| Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+    accounts.patch("flux-operator", &PatchParams::default(), &keep(json!(["example.com/slow"]))).await.unwrap();
+    let old = accounts.get("flux-operator").await.unwrap().metadata.uid;
+    accounts.delete("flux-operator", &DeleteParams::default()).await.unwrap();
+    let dry = run(&world, &format!("install --image {IMAGE} --dry-run")).await.exits(0);
+    dry.stdout_has("recreate   ServiceAccount/flux-system/flux-operator");
+    let again = format!("install --image {IMAGE} --wait=false");
+    let (outcome, ()) = tokio::join!(run(&world, &again), async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        accounts.patch("flux-operator", &PatchParams::default(), &keep(Value::Null)).await.unwrap();
+    });
+    outcome.exits(0);
+    let new = accounts.get("flux-operator").await.unwrap().metadata;
+    assert!(new.uid != old && new.deletion_timestamp.is_none(), "{new:?}");
 }
