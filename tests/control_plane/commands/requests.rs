@@ -253,7 +253,7 @@ async fn a_forbidden_write_names_verb_and_resource_and_exits_5(cluster: TestClus
 }
 
 async fn a_missing_api_exits_4(cluster: TestCluster) {
-    run(&cluster, &["suspend", "resource", "hr/web"]).await.exits(4).stderr_has("HelmRelease");
+    run(&cluster, &["suspend", "resource", "bucket/web"]).await.exits(4).stderr_has("Bucket");
 }
 
 async fn an_older_cluster_is_asked_at_the_version_it_serves(cluster: TestCluster) {
