@@ -48,6 +48,28 @@ fn an_instance_shows_version_resources_and_readiness() {
     assert_eq!(all[0][0], "NAMESPACE");
 }
 
+/// The screen of the dump, as a pipe gets it.
+const STATUS: &str = "\
+Flux         v2.8.8 (2.8.x, newest allowed v2.8.8)
+Kubernetes   -
+Operator     • none: runs from a terminal or CI reconcile the instance
+Instance     ✔ flux-system/flux  Ready is True, 0s ago: Reconciliation finished in 1s
+Controllers  ✗ helm-controller 0/1  the instance has it, and there is no Deployment
+             ✔ source-controller 1/1
+Sync         ✔ Kustomization/flux-system  main@sha1:01234567
+Objects      ✗ Kustomization  █████░░░░░░░░░░░  1 ready, 1 failing, 1 suspended
+             ✔ GitRepository  ████████████████  1 ready
+             ✔ Provider       ████████████████  1 ready
+Failing      1 of 5, for the longest:
+             ✗ Kustomization/apps/web, 2m: no [31mred[0m text here (BuildFailed)
+Next         flux-operator why instance flux -n flux-system
+";
+
+#[test]
+fn the_status_is_one_screen_and_its_code_says_whether_all_is_well() {
+    assert_eq!(read(&["status"]).exits(7).stdout, STATUS);
+}
+
 #[test]
 fn components_show_image_pods_restarts_and_what_differs() {
     let rows = table(&read(&["get", "components"]).exits(0).stdout);
