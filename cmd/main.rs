@@ -53,6 +53,10 @@ use cli::{Cli, Command, Verb};
 use kubectl_plugin::{color_of_line, command_tree, completed_tree};
 use shell::{CliError, Config, Exit, Shell};
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(completed_tree).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
