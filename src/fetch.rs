@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use crate::distribution::{Distribution, DistributionError};
 use crate::format::tarball::Limits;
 use crate::oci::{
-    self, Copier, Digest, Layout, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
+    self, Copier, Digest, Layout, Manifest, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
 
 pub use pack::{PACKED_NAME, PackedContent, check_manifests, check_packed, is_packed, pack, packed_images};
@@ -295,9 +295,7 @@ impl ArtifactCache {
     /// Deletes an artifact, so that the next pull brings all of it.
     fn forget(&self, digest: &Digest) {
         let manifest = Layout::open(&self.folder).and_then(|layout| layout.manifest(&digest.to_string())).ok();
-        for part in
-            manifest.iter().flat_map(|manifest| manifest.blobs().chain(manifest.manifests().unwrap_or_default()))
-        {
+        for part in manifest.iter().flat_map(Manifest::parts) {
             if part.is_manifest() {
                 self.forget(&part.digest);
             }

@@ -36,12 +36,12 @@ const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "-
 /// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
-    let whole = line.split_last().map_or(vec![], |(_, whole)| whole.iter().map(OsString::from).collect());
+    let whole: Vec<OsString> = whole_words(&line).iter().map(OsString::from).collect();
     let unsaid = grammar::unsaid(&whole, &tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
     let tree = match unsaid {
-        Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, &noun, word)),
+        Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
         None => tree,
     };
     let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
@@ -56,14 +56,14 @@ pub fn with_names(tree: Command) -> Command {
 }
 
 /// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.
-fn with_noun(verb: Command, noun: &Command, word: Option<String>) -> Command {
+fn with_noun(verb: Command, noun: Command, word: Option<String>) -> Command {
     let is_new = |argument: &&Arg| {
         !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
     };
     let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
     let verb = verb.args(flags);
     match word {
-        Some(word) => verb.subcommand(noun.clone().name(word).alias(Resettable::Reset).hide(true)),
+        Some(word) => verb.subcommand(noun.name(word).alias(Resettable::Reset).hide(true)),
         None => verb,
     }
 }
@@ -183,7 +183,7 @@ pub fn resources() -> ArgValueCompleter {
                     candidates.dedup();
                 }
                 let line = words_of_line();
-                let whole: Vec<&str> = line.iter().rev().skip(1).rev().map(String::as_str).collect();
+                let whole: Vec<&str> = whole_words(&line).iter().map(String::as_str).collect();
                 if let Some(kind) = grammar::kind_alone(&whole) {
                     candidates = names(&kind.resource_type());
                 }
@@ -205,6 +205,11 @@ fn words_of_line() -> Vec<String> {
         return words;
     }
     words.iter().position(|w| w == "--").map(|at| words.iter().skip(at + 1).cloned().collect()).unwrap_or_default()
+}
+
+/// All of a line's words but the one being completed.
+fn whole_words(line: &[String]) -> &[String] {
+    line.split_last().map_or(&[], |(_, whole)| whole)
 }
 
 /// The flags that name a cluster, of a line that may be half written.

@@ -26,7 +26,7 @@ impl Lines {
         }
     }
 
-    /// A line that is never wrapped: of commands, which are copied.
+    /// A line that is never wrapped: a heading, a name, or a command, which is copied.
     pub fn whole(&mut self, content: &str, style: Option<AnsiColor>) {
         self.styled(clean(content).trim_end(), style);
     }

@@ -83,7 +83,7 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
             Some(AnsiColor::Red),
         );
         lines.whole(&format!("   Object: {}", cause.object), None);
-        lines.hanging("   Evidence:", "", None);
+        lines.whole("   Evidence:", None);
         lines.evidence("     ", cause, now);
         let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
         let counts = counts.join(", ");
@@ -95,7 +95,7 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
         } else {
             lines.hanging("   Takes down: ", &format!("{counts}: {}", named(affected)), None);
         }
-        lines.hanging("   Next:", "", None);
+        lines.whole("   Next:", None);
         for command in &cause.next {
             lines.whole(&format!("     {command}"), None);
         }

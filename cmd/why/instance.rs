@@ -82,12 +82,12 @@ fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
         lines.hanging("", &format!("{} is ready", why.object), Some(AnsiColor::Green));
         return lines.text();
     };
-    lines.hanging("", "", None);
+    lines.whole("", None);
     lines.hanging("Cause: ", &format!("{} ({:?})", cause.summary, cause.reason), Some(AnsiColor::Red));
     lines.whole(&format!("Object: {}", cause.object), None);
-    lines.hanging("Evidence:", "", None);
+    lines.whole("Evidence:", None);
     lines.evidence("  ", cause, now);
-    lines.hanging("Next:", "", None);
+    lines.whole("Next:", None);
     for command in &cause.next {
         lines.whole(&format!("  {command}"), None);
     }

@@ -70,8 +70,7 @@ impl Place {
             let mut below = Vec::new();
             for digest in open {
                 let manifest = self.manifest(&digest.to_string()).await?;
-                let entries = manifest.manifests().unwrap_or_default();
-                for part in manifest.blobs().chain(entries).filter(|part| part.is_distributable()) {
+                for part in manifest.parts().filter(|part| part.is_distributable()) {
                     if part.is_manifest() {
                         below.push(part.digest.clone());
                     } else if !registries.has_blob(repository, &part.digest).await? {
@@ -200,8 +199,7 @@ impl Copier {
                 if to.has_manifest(&manifest.digest).await? {
                     continue;
                 }
-                let entries = manifest.manifests().unwrap_or_default();
-                for blob in manifest.blobs().chain(entries).filter(|blob| blob.is_distributable()) {
+                for blob in manifest.parts().filter(|blob| blob.is_distributable()) {
                     if blob.is_manifest() {
                         below.push(from.manifest(&blob.digest.to_string()).await?);
                     } else {

@@ -175,6 +175,11 @@ impl Manifest {
         self.content.config.iter().chain(&self.content.layers)
     }
 
+    /// All that it names: config and layers, or the entries of an index.
+    pub fn parts(&self) -> impl Iterator<Item = &Descriptor> {
+        self.blobs().chain(self.manifests().unwrap_or_default())
+    }
+
     /// The entry of an index for a platform: the first that matches, as clients in Go choose.
     pub fn for_platform(&self, platform: &Platform) -> Option<&Descriptor> {
         let fits = |wanted: &Platform, has: &Platform| {

@@ -235,7 +235,7 @@ pub(super) async fn remove(cluster: &Cluster, id: &ObjectId, live: Option<Value>
     };
     let delete = |live: Value| async move {
         // What is on its way out already is not deleted again.
-        if live.pointer("/metadata/deletionTimestamp").is_none() {
+        if !fields::is_being_deleted(&live) {
             cluster.delete_exactly(&live, Propagation::Foreground).await?;
         }
         Ok(())

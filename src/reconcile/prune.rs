@@ -21,7 +21,7 @@ use super::plan::{self, PlannedPrune, Step};
 use super::progress::{Action, Change, Stage, Update};
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
 use crate::cluster::{Cluster, ClusterError, Propagation, WriteOptions};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
 
 /// An object that cannot go because of finalizers that are not Flux's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -216,7 +216,7 @@ async fn delete(
             return Ok(Action::Skipped);
         }
         // What is on its way out already is not deleted again: that would change nothing.
-        if live.pointer("/metadata/deletionTimestamp").is_none() {
+        if !fields::is_being_deleted(&live) {
             cluster.delete_exactly(&suspended(cluster, &live).await?, propagation).await?;
         }
         Ok(Action::Deleted)

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::artifacts::push_multi;
 use super::commands::{INSTANCE, command, run, write};
 use super::support::registry::{FaultyRegistry, Mishap, Passed, Registry};
-use super::support::run::Run;
+use super::support::run::{Run, shown_text};
 use super::{client, noise, repository, tests};
 
 tests![
@@ -252,9 +252,7 @@ async fn on_terminal(command: Command) -> String {
     shell.env_clear().env("TERM", "xterm-256color").current_dir(command.get_current_dir().unwrap());
     shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))).filter(|(key, _)| *key != "COLUMNS"));
     let shown = tokio::task::spawn_blocking(|| spawn_command(shell, Some(60_000)).unwrap().exp_string("END").unwrap());
-    // rexpect hands every byte out as a character of its own.
-    let bytes: Vec<u8> = shown.await.unwrap().chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    shown_text(&shown.await.unwrap())
 }
 
 async fn progress_is_a_bar_for_each_image_on_a_terminal_and_plain_lines_elsewhere() {

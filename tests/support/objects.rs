@@ -57,3 +57,8 @@ async fn api_for(client: &Client, types: &TypeMeta, namespace: &str) -> Fallible
         Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
     })
 }
+
+/// A point in time as Leases and Events write it (`MicroTime`).
+pub fn micro_time(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}

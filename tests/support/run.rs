@@ -52,3 +52,9 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}:\n{}\nstderr:\n{}", self.stdout, self.stderr))
     }
 }
+
+/// What a terminal shows: rexpect hands every byte out as a character of its own.
+pub fn shown_text(bytes: &str) -> String {
+    let bytes: Vec<u8> = bytes.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -56,7 +56,7 @@ pub(super) async fn write(
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
             None => {
                 let outcome = writing.apply(live.as_ref()).await?;
-                if args.replace {
+                if args.replace && !writing.dry_run {
                     writing.tidy().await?;
                 }
                 Ok(Step::Applied(outcome.as_str()))
@@ -146,7 +146,7 @@ impl Writing<'_> {
     /// Removes what a replacement that was cut off has left beside the Secret, which is there now.
     async fn tidy(&self) -> Result<(), CliError> {
         match self.cluster.read(&id_of(&self.beside())).await {
-            Ok(Some(_)) if !self.dry_run => self.remove_beside().await,
+            Ok(Some(_)) => self.remove_beside().await,
             // Who may not look has not left anything.
             _ => Ok(()),
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cluster_tests;
 use crate::commands::cluster_objects::*;
-use crate::support::{ClusterTest, TestCluster};
+use crate::support::{ClusterTest, TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -28,7 +28,7 @@ pub async fn run_operator(cluster: &TestCluster) {
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
         "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 35,
-            "renewTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
+            "renewTime": objects::micro_time(jiff::Timestamp::now())},
     });
     let leases = Api::<Lease>::namespaced(cluster.client(), cluster.namespace());
     leases.patch("flux-operator", &PatchParams::apply("operator"), &Patch::Apply(lease)).await.unwrap();

@@ -135,7 +135,7 @@ impl Own {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
             "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 60,
-                "renewTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
+                "renewTime": objects::micro_time(jiff::Timestamp::now())},
         });
         let leases = Api::<k8s_openapi::api::coordination::v1::Lease>::namespaced(self.client.clone(), NAMESPACE);
         leases.patch("flux-operator", &PatchParams::apply("operator").force(), &Patch::Apply(lease)).await.unwrap();

@@ -249,7 +249,7 @@ impl Stage {
             let now = jiff::Timestamp::now() + Duration::from_secs(600);
             let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "flux-operator"},
                 "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 600,
-                    "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()}});
+                    "renewTime": objects::micro_time(now)}});
             objects::apply(client, NAMESPACE, &[lease]).await.unwrap();
             return;
         }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cluster_tests;
 use crate::commands::cluster_objects::*;
 use crate::commands::deleting::{installed, run_operator};
+use crate::support::run::shown_text;
 use crate::support::{ClusterTest, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -50,13 +51,7 @@ pub fn end(session: &mut PtySession) -> (i32, String) {
     let code = session.read_line().expect("a code").trim().parse().expect("a number");
     let settings = session.exp_string("END").expect("the terminal's settings");
     assert!(settings.contains("intact"), "the terminal is not as it was before: {settings}");
-    (code, utf8(&before))
-}
-
-/// rexpect hands every byte out as a character of its own.
-fn utf8(bytes: &str) -> String {
-    let bytes: Vec<u8> = bytes.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    (code, shown_text(&before))
 }
 
 pub fn cursor_is_visible(shown: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::reconcile::world::*;
 use crate::support::run::Run;
 use crate::support::runner::command;
 use crate::support::{
-    ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, Kubeconfig, Options, TestCluster, eventually,
+    ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, Kubeconfig, Options, TestCluster, eventually, objects,
 };
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -262,7 +262,7 @@ async fn a_run_whose_lease_somebody_takes_ends_before_its_next_write(cluster: Te
     eventually("the stage in the status", Duration::from_secs(20), stage).await.unwrap();
     let lease = id("coordination.k8s.io/v1", "Lease", NAMESPACE, "flux-operator");
     let taken = json!({"spec": {"holderIdentity": "thief", "renewTime":
-        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()}});
+        objects::micro_time(jiff::Timestamp::now())}});
     world.patch_as("thief", &lease, taken).await;
     let before = world.read_instance().await;
     let mark = world.plane.audit().mark().await.unwrap();

@@ -12,7 +12,6 @@ use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, Consent, RunOptions};
-use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
@@ -62,13 +61,6 @@ async fn inventory(world: &World) -> BTreeSet<String> {
     let once: BTreeSet<String> = listed.iter().cloned().collect();
     assert_eq!(listed.len(), once.len(), "nothing is listed twice");
     once
-}
-
-fn small(components: &[&str]) -> Value {
-    let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(components);
-    wanted["wait"] = json!(false);
-    wanted
 }
 
 const CHILD: &str = "RECONCILE_TO_BE_KILLED";

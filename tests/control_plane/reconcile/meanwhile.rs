@@ -31,13 +31,6 @@ const NEW: [&str; 2] = ["source-controller", "notification-controller"];
 const MORE: [&str; 4] =
     ["kustomize-controller", "notification-controller", "helm-controller", "image-reflector-controller"];
 
-fn small(components: &[&str]) -> Value {
-    let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(components);
-    wanted["wait"] = json!(false);
-    wanted
-}
-
 /// Reads from which the plan is made, after the instance was read.
 fn is_of_plan(uri: &str) -> bool {
     uri.contains("/networkpolicies?limit")

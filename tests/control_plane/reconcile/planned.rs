@@ -22,13 +22,6 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-fn small(components: &[&str]) -> Value {
-    let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(components);
-    wanted["wait"] = json!(false);
-    wanted
-}
-
 /// As it comes back from a file.
 fn saved(plan: &Plan) -> Plan {
     serde_json::from_str(&serde_json::to_string(plan).unwrap()).unwrap()

@@ -33,13 +33,6 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-fn small(components: &[&str]) -> Value {
-    let mut wanted = spec("2.9.x");
-    wanted["components"] = json!(components);
-    wanted["wait"] = json!(false);
-    wanted
-}
-
 fn manifest(namespace: &str, spec: &Value) -> Manifest {
     let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": namespace}, "spec": spec});

@@ -181,3 +181,11 @@ pub fn ours() -> Vec<String> {
 pub fn spec(version: &str) -> Value {
     json!({"distribution": {"version": version, "registry": "ghcr.io/fluxcd"}})
 }
+
+/// A spec of these components that no run waits for.
+pub fn small(components: &[&str]) -> Value {
+    let mut wanted = spec("2.9.x");
+    wanted["components"] = json!(components);
+    wanted["wait"] = json!(false);
+    wanted
+}

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 #[path = "../../support/run.rs"]
 mod run;
 
-pub use run::Run;
+pub use run::{Run, shown_text};
 
 /// The command, ready for more settings.
 pub fn command(arguments: &[&str]) -> Command {

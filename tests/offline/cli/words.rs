@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rexpect::session::spawn_command;
 
-use crate::cli::support::{Run, command, run};
+use crate::cli::support::{Run, command, run, shown_text};
 
 const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
 
@@ -284,9 +284,7 @@ fn shown(variables: &[(&str, &str)], line: &str) -> String {
     shell.args(["-c", &script]).env_clear().env("PATH", "/usr/bin:/bin").envs(variables.iter().copied());
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
     let text = session.exp_string("END").expect("the command ends");
-    // rexpect hands every byte out as a character of its own.
-    let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    shown_text(&text)
 }
 
 #[test]

@@ -6,6 +6,7 @@ use rexpect::session::spawn_command;
 use unicode_width::UnicodeWidthStr;
 
 use super::DUMP;
+use crate::cli::support::shown_text;
 
 /// What a command shows on a terminal of so many columns.
 fn shown(columns: u16, arguments: &str) -> String {
@@ -15,9 +16,7 @@ fn shown(columns: u16, arguments: &str) -> String {
     shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
     let text = session.exp_string("END").expect("the command ends");
-    // rexpect hands every byte out as a character of its own.
-    let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
-    String::from_utf8_lossy(&bytes).replace('\r', "")
+    shown_text(&text).replace('\r', "")
 }
 
 /// The text without the colours.
@@ -233,7 +232,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
             let text = session.exp_string("END").expect("the command ends");
             // Own colours are all that may be left: ESC [ digits m.
             let left = if color == "always" { plain_colours(&text) } else { text.clone() };
-            // Every byte comes as a character of its own.
+            // Not `shown_text`: a byte that is no UTF-8 must not be hidden.
             let bytes: Vec<u8> = left.chars().map(|c| u8::try_from(u32::from(c)).expect("a byte")).collect();
             let left = String::from_utf8(bytes).expect("UTF-8");
             let steers = |c: &char| match c {
