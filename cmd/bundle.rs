@@ -114,7 +114,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     let salt = salt()?;
     let max_bytes = args.max_size as usize * (1 << 20);
     let bundle = match &args.redact {
-        Some(path) => redact(of_dump(&read_whole_dump(path)?), salt, max_bytes),
+        Some(path) => redact(of_dump(&read_whole_dump(path, shell)?), salt, max_bytes),
         None => shell.run(async {
             let session = Session::open(shell).await?;
             // Whether there is anybody: what cannot be read later is said in the bundle.

@@ -104,10 +104,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.filename.is_some() && args.described.is_given() {
         return Err(CliError::usage("-f names an instance, and other flags describe one").hint("use one of the two"));
     }
-    let stdin = args.filename.iter().chain(&args.secret).filter(|name| *name == "-").count();
-    if stdin > 1 {
-        return Err(CliError::usage("standard input can be read once only"));
-    }
     if args.export {
         return export(args, shell);
     }

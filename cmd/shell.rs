@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -52,6 +52,8 @@ pub struct Shell {
     awaited: Mutex<String>,
     /// How often something has been said; the highest number stands for progress that goes on.
     said: AtomicUsize,
+    /// What standard input was read for.
+    stdin_for: OnceLock<&'static str>,
 }
 
 impl Shell {
@@ -69,6 +71,7 @@ impl Shell {
             interruption: Arc::default(),
             awaited: Mutex::new("the cluster".to_owned()),
             said: AtomicUsize::new(0),
+            stdin_for: OnceLock::new(),
         }
     }
 
@@ -107,6 +110,22 @@ impl Shell {
     /// Whether colour may be used on stdout.
     pub fn stdout_color(&self) -> bool {
         self.global.color.enabled(self.stdout_terminal)
+    }
+
+    /// Standard input, for `what`: whoever reads it reads all of it.
+    ///
+    /// # Errors
+    /// Usage, when it was taken before.
+    pub fn stdin(&self, what: &'static str) -> Result<io::Stdin, CliError> {
+        match self.stdin_for.set(what) {
+            Ok(()) => Ok(io::stdin()),
+            Err(what) => Err(CliError::usage("standard input can be read once only")
+                .cause(format!(
+                    "{} comes from it, and so would {what}",
+                    self.stdin_for.get().copied().unwrap_or_default()
+                ))
+                .hint("give one of them as a file")),
+        }
     }
 
     /// Writes data to stdout. A reader that went away (`… | head -1`) ends the command quietly with 0.

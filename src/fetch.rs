@@ -59,8 +59,13 @@ impl std::fmt::Display for Source {
         match self {
             Source::Embedded => f.write_str("the embedded distribution"),
             Source::Path(path) => write!(f, "{}", path.display()),
-            Source::Layout(folder, name) if name.is_empty() => write!(f, "oci-layout:{}", folder.display()),
-            Source::Layout(folder, name) => write!(f, "oci-layout:{}:{name}", folder.display()),
+            Source::Layout(folder, name) => {
+                let folder = folder.to_string_lossy();
+                // A colon in the folder's last part would be read as the one before a name.
+                let named = !name.is_empty() || folder.rsplit('/').next().is_some_and(|last| last.contains(':'));
+                let colon = if named { ":" } else { "" };
+                write!(f, "oci-layout:{folder}{colon}{name}")
+            }
             Source::Artifact(reference) => f.write_str(&reference.url()),
         }
     }
@@ -343,6 +348,9 @@ mod tests {
             ("oci-layout:dir", Source::Layout("dir".into(), String::new())),
             ("oci-layout:/a/dir:v1", Source::Layout("/a/dir".into(), "v1".into())),
             ("oci-layout:/a:b/dir", Source::Layout("/a:b/dir".into(), String::new())),
+            // The last colon ends the folder, else the one before it would.
+            ("oci-layout:a:b:", Source::Layout("a:b".into(), String::new())),
+            ("oci-layout:a::", Source::Layout("a:".into(), String::new())),
             ("oci://ghcr.io/a/b:v1", Source::Artifact("ghcr.io/a/b:v1".parse().unwrap())),
         ] {
             assert_eq!(text.parse::<Source>().unwrap(), expected, "{text}");

@@ -2,7 +2,7 @@
 
 use flux_operator::format::nearest::nearest;
 use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
 
 use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use super::registries::RegistryArgs;
 use crate::shell::{CliError, Shell};
+
+const INSTANCE: &str = "the FluxInstance";
 
 /// Tells the problems of a manifest one by one, below what was attempted.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
@@ -26,12 +28,12 @@ pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
 
 /// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
 pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError> {
-    read_text(filename, shell).and_then(|text| instance_of(&text, filename, None, shell))
+    read_text(filename, INSTANCE, shell).and_then(|text| instance_of(&text, filename, None, shell))
 }
 
 /// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own.
 pub fn read_instance_for(filename: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
-    let text = read_text(filename, shell)?;
+    let text = read_text(filename, INSTANCE, shell)?;
     instance_of(&text, filename, context_namespace, shell)
 }
 
@@ -60,7 +62,7 @@ pub async fn read_instance_at(
 pub fn read_secrets(filename: &str, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
     let what = describe(filename);
     let failed = || CliError::usage(format!("cannot read Secrets from {what}"));
-    let text = read_text(filename, shell)?;
+    let text = read_text(filename, "the Secrets", shell)?;
     let mut secrets = yaml::parse_documents(&text).map_err(|error| failed().caused_by(&error))?;
     for secret in &mut secrets {
         let ObjectId { kind, namespace: own, name, .. } = ObjectId::of(secret);
@@ -116,15 +118,17 @@ fn refused(error: &ManifestError, what: &str) -> CliError {
     }
 }
 
-fn read_text(filename: &str, shell: &Shell) -> Result<String, CliError> {
+/// The text of a file that is to hold `content`.
+fn read_text(filename: &str, content: &'static str, shell: &Shell) -> Result<String, CliError> {
     let what = describe(filename);
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
     if filename == "-" {
-        if io::stdin().is_terminal() {
-            shell.status("reading a FluxInstance from the terminal; end with Ctrl-D");
+        let stdin = shell.stdin(content)?;
+        if stdin.is_terminal() {
+            shell.status(&format!("reading {content} from the terminal; end with Ctrl-D"));
         }
-        return yaml::read(io::stdin().lock()).map_err(|error| failed(&error));
+        return yaml::read(stdin.lock()).map_err(|error| failed(&error));
     }
     if is_address(filename) {
         return Err(CliError::usage(format!("cannot read {filename}"))

@@ -103,7 +103,7 @@ fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<Loo
         CliError::failed(format!("cannot read {}", path.display())).caused_by(error)
     };
     if place == "-" {
-        let text = yaml::read(std::io::stdin().lock()).map_err(|e| failed(Path::new("standard input"), &e))?;
+        let text = yaml::read(shell.stdin("manifests")?.lock()).map_err(|e| failed(Path::new("standard input"), &e))?;
         let migrated = versions.migrate(&text).map_err(|e| failed(Path::new("standard input"), &e))?;
         return Ok(vec![LookedAt { path: None, text, migrated }]);
     }

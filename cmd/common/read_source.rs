@@ -86,7 +86,9 @@ impl<T> Viewed<T> {
 impl<'a> Source<'a> {
     pub async fn open(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
         match &from.from {
-            Some(path) => Ok(Source::Dump(Box::new(read_dump(path)?), shell.global().namespace().map(str::to_owned))),
+            Some(path) => {
+                Ok(Source::Dump(Box::new(read_dump(path, shell)?), shell.global().namespace().map(str::to_owned)))
+            }
             None => Ok(Source::Cluster(Box::new(Session::open(shell).await?))),
         }
     }
@@ -304,20 +306,21 @@ pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T
     })
 }
 
-fn read_dump(path: &Path) -> Result<Snapshot, CliError> {
-    read_dump_with(path, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input"))
+fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+    read_dump_with(path, shell, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input"))
 }
 
 /// A dump with the values of its Secrets, to be taken out.
 ///
 /// # Errors
 /// Failed, when it cannot be read; usage, when stdin is a terminal.
-pub fn read_whole_dump(path: &Path) -> Result<Snapshot, CliError> {
-    read_dump_with(path, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
+pub fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+    read_dump_with(path, shell, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
 }
 
 fn read_dump_with(
     path: &Path,
+    shell: &Shell,
     read: impl Fn(&Path) -> Result<Snapshot, DumpError>,
     read_stdin: impl Fn(std::io::StdinLock<'static>) -> Result<Snapshot, DumpError>,
 ) -> Result<Snapshot, CliError> {
@@ -327,7 +330,7 @@ fn read_dump_with(
             .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`")
     };
     if path == Path::new("-") {
-        let stdin = std::io::stdin();
+        let stdin = shell.stdin("the dump")?;
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));

@@ -178,7 +178,7 @@ impl SourceArgs {
             if self.verify_key.is_some() {
                 return Err(CliError::usage("--verify-key verifies artifacts in a registry, not standard input"));
             }
-            return Distribution::from_archive("standard input", std::io::stdin().lock())
+            return Distribution::from_archive("standard input", shell.stdin("the distribution")?.lock())
                 .map_err(|error| CliError::failed("cannot use the distribution on standard input").caused_by(&error));
         }
         let source = match text {

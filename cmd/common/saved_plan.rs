@@ -6,7 +6,7 @@ use std::path::Path;
 use flux_operator::reconcile::SavedPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::shell::CliError;
+use crate::shell::{CliError, Shell};
 
 /// Changes whenever an older program would misread the file.
 const FORMAT: &str = "flux-operator/plan/v1";
@@ -40,13 +40,13 @@ impl PlanFile {
     }
 
     /// Reads a file, or standard input for `-`.
-    pub fn read(file: &Path) -> Result<Self, CliError> {
+    pub fn read(file: &Path, shell: &Shell) -> Result<Self, CliError> {
         let refused = || CliError::usage(format!("cannot read the plan {}", file.display()));
         let failed = |e: &(dyn std::error::Error + 'static)| {
             refused().caused_by(e).hint("make one with `flux-operator plan instance --out FILE`")
         };
         let text = match file == Path::new("-") {
-            true => std::io::read_to_string(std::io::stdin()).map(String::into_bytes),
+            true => std::io::read_to_string(shell.stdin("the plan")?).map(String::into_bytes),
             false => std::fs::read(file),
         };
         let text = text.map_err(|e| failed(&e))?;

@@ -229,7 +229,7 @@ fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
 
 /// Rows that are held back, so that the columns of all kinds of a list are as wide as its widest; a longer list is printed as
 /// it comes.
-const HELD_ROWS: usize = 500;
+const HELD_ROWS: usize = 10_000;
 /// Fewer rows need no sums.
 const ROWS_WITHOUT_SUMS: usize = 10;
 

@@ -715,7 +715,10 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
         "spec": {"resources": []},
     });
     objects::apply(&own.client, NAMESPACE, &[set]).await.unwrap();
+    // Without an operator nobody would carry out the deletion of the file's instance.
+    own.operator().await;
     let lines = [
+        "delete -f flux.yaml --yes",
         "uninstall resourcesets --yes",
         "uninstall resourcesets --delete --yes",
         "uninstall operator --with-instance --ignore-resourcesets --yes",

@@ -36,6 +36,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_takeover_works_under_exactly_what_rbac_prints_for_it,
         every_command_has_a_row_or_a_reason_why_not,
         asking_for_rights_writes_nothing,
+        what_is_printed_for_somebody_is_applied_as_it_is,
         what_fails_anyway_has_no_rights_to_print,
     ]
 }
@@ -601,6 +602,26 @@ async fn asking_for_rights_writes_nothing(cluster: TestCluster) {
         let group = if kind == "FluxInstance" { "fluxcd.controlplane.io/v1" } else { "kustomize.toolkit.fluxcd.io/v1" };
         let object = stage.world.get(group, kind, NAMESPACE, name).await.unwrap();
         assert!(object["metadata"].get("deletionTimestamp").is_none(), "{object}");
+    }
+}
+
+async fn what_is_printed_for_somebody_is_applied_as_it_is(cluster: TestCluster) {
+    let stage = stage(&cluster).await;
+    let line = "suspend ks app";
+    // The API server knows a ServiceAccount by a name like this.
+    let service_account = format!("system:serviceaccount:{NAMESPACE}:bot");
+    let bot = format!("{NAMESPACE}:bot");
+    for (flag, subject, user) in [("--service-account", &*bot, &*service_account), ("--user", "jane", "jane")] {
+        let somebody = stage.world.plane.user_without_rights(user).unwrap();
+        stage.run(&somebody, line).await.exits(5);
+        let mut program = stage.program(&stage.world.kubeconfig);
+        program.args(["rbac", flag, subject]).args(stage.words(line));
+        let printed = finish(program).await.exits(0).stdout;
+        let objects = flux_operator::format::yaml::parse_documents(&printed).unwrap();
+        objects::apply(stage.world.plane.client(), NAMESPACE, &objects).await.unwrap();
+        let roles: Vec<Value> = objects.into_iter().filter(|object| object.get("rules").is_some()).collect();
+        stage.knows(&somebody, &roles).await;
+        stage.run(&somebody, line).await.exits(0);
     }
 }
 

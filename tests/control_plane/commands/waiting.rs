@@ -232,9 +232,11 @@ async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
     let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     create(&cluster, GIT, "going", held).await;
     let api = GIT.api(&cluster);
-    api.delete("going", &Default::default()).await.unwrap();
     let deletion = ["wait", "resource", "gitrepo/going", "--for=delete", "--timeout=1s"];
+    run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: nobody has deleted it");
+    api.delete("going", &Default::default()).await.unwrap();
     run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: its finalizers: example.com/hold");
+    run(&cluster, &["get", "gitrepo", "going"]).await.exits(0).stdout_has("is being deleted");
     run(&cluster, &["wait", "resource", "gitrepo/going"]).await.exits(1).stderr_has("is being deleted");
     let deletion = ["wait", "resource", "gitrepo/going", "--for=delete"];
     let (run, _) = tokio::join!(run(&cluster, &deletion), async {

@@ -1,7 +1,8 @@
 //! What the read commands show of a cluster, what they ask for, and how they fail.
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
         what_is_deleted_is_told_by_a_watched_list,
+        a_watched_tree_is_drawn_again_when_an_object_comes_or_goes,
         a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing,
         a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
         denied_kinds_are_named_and_end_with_5_when_nothing_is_left,
@@ -130,85 +132,103 @@ async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {
     run(&cluster, &["-n", "default", "get", "instance"]).await.exits(0).stderr_has("there is one in namespace");
 }
 
+/// A command that goes on, and what it has printed so far.
+struct GoingOn {
+    child: Child,
+    printed: Arc<Mutex<String>>,
+}
+
+impl GoingOn {
+    fn start(cluster: &TestCluster, arguments: &[&str]) -> Self {
+        let mut command = cluster.command();
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let printed = Arc::new(Mutex::new(String::new()));
+        let streams: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().expect("piped")), Box::new(child.stderr.take().expect("piped"))];
+        for mut stream in streams {
+            let printed = printed.clone();
+            std::thread::spawn(move || {
+                let mut bytes = [0u8; 4096];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    printed.lock().expect("whole").push_str(&String::from_utf8_lossy(&bytes[..count]));
+                }
+            });
+        }
+        GoingOn { child, printed }
+    }
+
+    fn printed(&self) -> String {
+        self.printed.lock().expect("whole").clone()
+    }
+
+    async fn prints(&self, text: &str) {
+        let probe = || async { self.printed().contains(text).then_some(()) };
+        eventually(text, SOON, probe).await.unwrap_or_else(|error| panic!("{error}: {}", self.printed()));
+    }
+
+    /// Ends it and returns all it has printed.
+    fn end(mut self) -> String {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+        self.printed()
+    }
+}
+
+async fn delete_git(cluster: &TestCluster, name: &str) {
+    let api =
+        objects::api(&cluster.client(), "source.toolkit.fluxcd.io/v1", "GitRepository", cluster.namespace()).await;
+    api.expect("served").delete(name, &Default::default()).await.expect("deleted");
+}
+
 async fn a_watched_list_appends_what_changes(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("first", "a")]).await;
-    let mut watch = cluster.command();
-    watch.args(["get", "resources", "gitrepo", "-w", "-o", "name"]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = watch.spawn().expect("starts");
-    let mut output = child.stdout.take().expect("piped");
-    let (sender, receiver) = std::sync::mpsc::channel::<String>();
-    std::thread::spawn(move || {
-        let mut bytes = [0u8; 4096];
-        while let Ok(count) = output.read(&mut bytes) {
-            if count == 0 || sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
-                break;
-            }
-        }
-    });
-    let receiver = std::sync::Mutex::new((receiver, String::new()));
-    let shown = |name: &'static str| {
-        let receiver = &receiver;
-        async move {
-            let mut guard = receiver.lock().expect("one reader");
-            while let Ok(text) = guard.0.try_recv() {
-                guard.1.push_str(&text);
-            }
-            guard.1.contains(name).then_some(())
-        }
-    };
-    eventually("the first list", SOON, || shown("/first\n")).await.expect("shown");
+    let watch = GoingOn::start(&cluster, &["get", "resources", "gitrepo", "-w", "-o", "name"]);
+    watch.prints("/first\n").await;
     cluster.apply(&[git("second", "a")]).await;
-    eventually("the new object", SOON, || shown("/second\n")).await.expect("shown");
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    let whole = receiver.lock().expect("one reader").1.clone();
+    watch.prints("/second\n").await;
+    let whole = watch.end();
     assert_eq!(whole.matches("/first\n").count(), 1, "an unchanged row is not repeated: {whole}");
 }
 
 async fn what_is_deleted_is_told_by_a_watched_list(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("stays", "a"), git("goes", "a")]).await;
-    let mut watch = cluster.command();
-    watch.args(["get", "gitrepo", "-w"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = watch.spawn().expect("starts");
-    let (sender, receiver) = std::sync::mpsc::channel::<String>();
-    let read = |mut stream: Box<dyn Read + Send>| {
-        let sender = sender.clone();
-        std::thread::spawn(move || {
-            let mut bytes = [0u8; 4096];
-            while let Ok(count) = stream.read(&mut bytes) {
-                if count == 0 || sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
-                    break;
-                }
-            }
-        });
-    };
-    read(Box::new(child.stdout.take().expect("piped")));
-    read(Box::new(child.stderr.take().expect("piped")));
-    let told = std::sync::Mutex::new((receiver, String::new()));
-    let shows = |text: &'static str| {
-        let told = &told;
-        async move {
-            let mut told = told.lock().expect("one reader");
-            while let Ok(text) = told.0.try_recv() {
-                told.1.push_str(&text);
-            }
-            told.1.contains(text).then_some(())
-        }
-    };
-    eventually("the first list", SOON, || shows("stays")).await.expect("shown");
-    let api =
-        objects::api(&cluster.client(), "source.toolkit.fluxcd.io/v1", "GitRepository", cluster.namespace()).await;
-    api.expect("served").delete("goes", &Default::default()).await.expect("deleted");
-    eventually("the end to be told", SOON, || shows("goes in namespace")).await.expect("said");
-    eventually("its last row", SOON, || shows("Deleted")).await.expect("shown");
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    let whole = told.lock().expect("one reader").1.clone();
+    let watch = GoingOn::start(&cluster, &["get", "gitrepo", "-w"]);
+    watch.prints("stays").await;
+    delete_git(&cluster, "goes").await;
+    watch.prints("goes in namespace").await;
+    watch.prints("Deleted").await;
+    let whole = watch.end();
     assert_eq!(whole.matches("stays").count(), 1, "an unchanged row is not repeated: {whole}");
     let row = whole.lines().find(|line| line.contains("Deleted")).expect("a row");
     assert!(row.starts_with("goes"), "{row}");
+}
+
+async fn a_watched_tree_is_drawn_again_when_an_object_comes_or_goes(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("first", "a")]).await;
+    let all = GoingOn::start(&cluster, &["tree", "gitrepo", "-w", "-o", "name"]);
+    let mut one = GoingOn::start(&cluster, &["tree", "gitrepo/first", "-w", "-o", "name"]);
+    all.prints("/first\n").await;
+    one.prints("/first\n").await;
+    cluster.apply(&[git("second", "a")]).await;
+    all.prints("/first\ngitrepository.source.toolkit.fluxcd.io/second\n").await;
+    delete_git(&cluster, "first").await;
+    all.prints("/second\ngitrepository.source.toolkit.fluxcd.io/second\n").await;
+    all.end();
+    // The one that was named is no more.
+    let mut exit = None;
+    for _ in 0..SOON.as_millis() / 100 {
+        exit = one.child.try_wait().expect("asked");
+        if exit.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(exit.and_then(|exit| exit.code()), Some(3), "{}", one.printed());
+    assert!(one.printed().contains("/first not found"), "{}", one.printed());
 }
 
 async fn a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing(cluster: TestCluster) {

@@ -132,6 +132,16 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
 }
 
 #[test]
+fn standard_input_is_one_thing_only() {
+    let told = "caused by: the FluxInstance comes from it, and so would the distribution";
+    build(MINIMAL, &["--distribution", "-"])
+        .exits(2)
+        .stderr_has("error: standard input can be read once only")
+        .stderr_has(told)
+        .stderr_has("hint: give one of them as a file");
+}
+
+#[test]
 fn hostile_input_is_refused_quickly() {
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n";
     for input in [
