@@ -26,7 +26,7 @@ impl Nouns {
 }
 
 /// The verbs that take objects.
-const VERBS: [(&str, Nouns); 18] = [
+const VERBS: [(&str, Nouns); 19] = [
     ("get", Nouns::Any("resources")),
     ("reconcile", Nouns::Any("resource")),
     ("suspend", Nouns::Any("resource")),
@@ -36,6 +36,7 @@ const VERBS: [(&str, Nouns); 18] = [
     ("tree", Nouns::Any("resource")),
     ("why", Nouns::Object),
     ("apply", Nouns::Own),
+    ("build", Nouns::Own),
     ("plan", Nouns::Own),
     ("diff", Nouns::Own),
     ("delete", Nouns::Any("resource")),

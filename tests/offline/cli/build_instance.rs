@@ -115,6 +115,7 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
             .count(),
         4
     );
+    assert_eq!(run(&["build", "-f", file.to_str().unwrap(), "-o", "images"]).exits(0).stdout.lines().count(), 4);
     run(&["build", "instance", "-f", folder.path().to_str().unwrap()])
         .exits(2)
         .stderr_has("caused by: it is a directory")

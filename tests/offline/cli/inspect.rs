@@ -324,6 +324,12 @@ fn stats_count_by_kind_and_state() {
     assert_eq!(rows[0], ["RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE"]);
     assert_eq!(rows[2], ["Kustomization", "2", "1", "1", "-"]);
     assert_eq!(rows[3], ["GitRepository", "1", "0", "0", "4.2 MiB"]);
+    // The lists of what fails and of what is suspended are as long as the sums say.
+    let sum = |column: usize| rows[1..].iter().map(|row| row[column].parse::<usize>().unwrap()).sum::<usize>();
+    for (column, state) in [(2, "False"), (3, "Suspended")] {
+        let listed = read(&["get", "all", "-A", "--ready-status", state, "-o", "name"]).exits(0).stdout;
+        assert_eq!((sum(column), listed.lines().count()), (1, 1), "{state}: {listed}");
+    }
 }
 
 #[test]
