@@ -78,7 +78,7 @@ async fn a_running_operator_finishes_the_deletion(cluster: TestCluster) {
     run_operator(&cluster).await;
     run(&cluster, &["delete", "instance", "--dry-run=server"]).await.exits(0).stderr_has("2 Deployment");
     run(&cluster, &["delete", "instance", "--dry-run=client"]).await.exits(0).stderr_has("would delete");
-    run(&cluster, &["delete", "instance", "--yes", "--timeout=1s"])
+    run(&cluster, &["delete", "instance", "--yes", "--timeout=4s"])
         .await
         .exits(7)
         .stderr_has(&format!("still waiting: its finalizers: {FINALIZER}"));

@@ -232,7 +232,7 @@ async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
     let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     create(&cluster, GIT, "going", held).await;
     let api = GIT.api(&cluster);
-    let deletion = ["wait", "resource", "gitrepo/going", "--for=delete", "--timeout=1s"];
+    let deletion = ["wait", "resource", "gitrepo/going", "--for=delete", "--timeout=4s"];
     run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: nobody has deleted it");
     api.delete("going", &Default::default()).await.unwrap();
     run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: its finalizers: example.com/hold");

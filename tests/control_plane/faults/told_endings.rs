@@ -31,6 +31,15 @@ const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
 /// How long the request stands still in whose middle the signal comes.
 const STANDS_STILL: Duration = Duration::from_millis(600);
 
+/// The requests at which a line is ended: every so many, each with the next signal. With `EVERY_REQUEST` in the environment
+/// each of them, with each signal, which takes most of an hour.
+fn moments(step: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+    match std::env::var_os("EVERY_REQUEST") {
+        Some(_) => Box::new((1..).flat_map(|at| [at; SIGNALS.len()])),
+        None => Box::new((1..70).step_by(step)),
+    }
+}
+
 /// Runs in this process. They have many requests, so only every ninth is tried, up to the seventieth.
 const RUNS: [&str; 5] = [
     "reconcile instance --in-process",
@@ -110,7 +119,7 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
             stage.as_admin(rbac::RELEASE).await;
             stage.as_admin(rbac::UNINSTALL_OPERATOR).await;
         }
-        for at in (1..70).step_by(step) {
+        for at in moments(step) {
             if line == rbac::UNINSTALL_OPERATOR {
                 // What was cut off is completed by the same command.
                 stage.as_admin(line).await;
@@ -148,7 +157,7 @@ async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCl
     let mut endings = Endings::new(&world.plane).await;
     let mut sizes = ["medium", "large"].iter().cycle();
     for line in RUNS {
-        for at in (1..70).step_by(9) {
+        for at in moments(9) {
             if line.contains("--plan") {
                 let plan = format!("plan instance -f {}.yaml --out made.plan", sizes.next().unwrap());
                 let _ = std::fs::remove_file(home.path().join("made.plan"));

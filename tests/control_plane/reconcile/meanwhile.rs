@@ -49,9 +49,7 @@ struct Between {
 
 impl Between {
     async fn new(cluster: &TestCluster) -> Between {
-        let mut world = World::with(cluster, Options::api_server_only()).await;
-        // Nothing here is about a lease that runs out.
-        world.options.lease.as_mut().unwrap().duration = Duration::from_secs(15);
+        let world = World::with(cluster, Options::api_server_only()).await;
         let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.unwrap();
         let through = connected(proxy.kubeconfig().path()).await;
         Between { world, proxy, through }

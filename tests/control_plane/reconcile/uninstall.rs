@@ -29,11 +29,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 fn options(timeout: Duration) -> UninstallOptions {
-    let lease = LeaseOptions {
-        duration: Duration::from_secs(2),
-        wait: Duration::from_secs(10),
-        ..LeaseOptions::new("flux-operator-ctl/test")
-    };
+    let lease = LeaseOptions { wait: Duration::from_secs(20), ..LeaseOptions::new("flux-operator-ctl/test") };
     UninstallOptions { lease: Some(lease), timeout, ..UninstallOptions::default() }
 }
 

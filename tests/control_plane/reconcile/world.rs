@@ -48,7 +48,6 @@ impl World {
         let mut options = RunOptions::in_process("flux-operator-ctl/test");
         options.consent = Consent::CustomResources;
         if let Some(lease) = &mut options.lease {
-            lease.duration = Duration::from_secs(5);
             lease.wait = Duration::from_secs(20);
             lease.operator_wait = Duration::from_secs(20);
         }
