@@ -345,6 +345,21 @@ pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) ->
 }
 
 #[cfg(test)]
+impl Shell {
+    /// As a command line with these flags has it.
+    pub fn of_flags(flags: &[&str]) -> Shell {
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            global: GlobalArgs,
+        }
+        let line = ["flux-operator"].iter().chain(flags);
+        let Flags { global } = <Flags as clap::Parser>::try_parse_from(line).expect("known flags");
+        Shell::new(&global, Config::default(), false, "test")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

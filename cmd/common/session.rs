@@ -304,12 +304,6 @@ mod tests {
         assert_eq!(hint(&[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
     }
 
-    #[derive(clap::Parser)]
-    struct Flags {
-        #[command(flatten)]
-        global: crate::shell::GlobalArgs,
-    }
-
     #[tokio::test]
     async fn a_command_may_have_sessions_with_several_clusters() {
         let folder = tempfile::tempdir().unwrap();
@@ -319,9 +313,7 @@ mod tests {
         let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "a", "users": [],
             "clusters": [cluster("a"), cluster("b")], "contexts": [context("a"), context("b")]});
         std::fs::write(&path, config.to_string()).unwrap();
-        let line = ["flux-operator", "--kubeconfig", path.to_str().unwrap()];
-        let flags = <Flags as clap::Parser>::try_parse_from(line).unwrap();
-        let shell = Shell::new(&flags.global, crate::shell::Config::default(), false, "test");
+        let shell = Shell::of_flags(&["--kubeconfig", path.to_str().unwrap()]);
         let current = Session::open(&shell).await.unwrap();
         let other = Session::of_context(&shell, Some("b")).await.unwrap();
         let server = |session: &Session<'_>| session.cluster.endpoint.server.clone();

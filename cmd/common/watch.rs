@@ -5,8 +5,9 @@ use std::time::Duration;
 use flux_operator::cluster::watch::Follower;
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::k8s::ResourceType;
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
+use tokio::time::{Instant, timeout_at};
 
 use crate::common::connect::cli_error;
 use crate::common::read_source::Source;
@@ -14,6 +15,22 @@ use crate::shell::{CliError, Shell};
 
 /// Changes that follow each other this quickly are shown together.
 const SETTLE: Duration = Duration::from_millis(200);
+/// What never settles is shown about this often.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Changes that are looked at together: those that follow one at once, for a second at the longest.
+pub struct Burst(Instant);
+
+impl Burst {
+    pub fn begins() -> Self {
+        Burst(Instant::now() + LONGEST)
+    }
+
+    /// Returns what follows at once; `None`: the burst is over.
+    pub async fn following<T>(&self, changes: &mut (impl Stream<Item = T> + Unpin)) -> Option<T> {
+        timeout_at(self.0.min(Instant::now() + SETTLE), changes.next()).await.ok().flatten()
+    }
+}
 
 /// Resolves each time an object of the watched kinds changes.
 pub struct Changes {
@@ -58,6 +75,7 @@ impl Changes {
     /// Denied, when none of the kinds may be watched: nothing would ever change.
     pub async fn next(&mut self, shell: &Shell) -> Result<(), CliError> {
         let mut next = self.changes.next().await;
+        let burst = Burst::begins();
         loop {
             match next {
                 Some(Ok(())) => {}
@@ -71,10 +89,29 @@ impl Changes {
                 // Nothing is watched: nothing will ever change.
                 None => std::future::pending::<()>().await,
             }
-            match tokio::time::timeout(SETTLE, self.changes.next()).await {
-                Ok(following) => next = following,
-                Err(_) => return Ok(()),
+            match burst.following(&mut self.changes).await {
+                None => return Ok(()),
+                following => next = following,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_never_settles_is_shown_all_the_same() {
+        let shell = Shell::of_flags(&[]);
+        let often = stream::unfold((), |()| async {
+            tokio::time::sleep(SETTLE / 2).await;
+            Some((Ok(()), ()))
+        });
+        let mut changes = Changes { changes: often.boxed(), watched: 1 };
+        for _ in 0..3 {
+            let shown = tokio::time::timeout(Duration::from_secs(2), changes.next(&shell)).await;
+            shown.expect("within two seconds").unwrap();
         }
     }
 }

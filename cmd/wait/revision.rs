@@ -22,6 +22,7 @@ use crate::common::Session;
 use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source};
+use crate::common::watch::Burst;
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::progress::{Progress, ProgressArgs, ProgressMode, State};
 use crate::shell::{CliError, Exit, Shell};
@@ -64,8 +65,6 @@ pub struct Args {
 /// The kinds a revision comes by.
 const KINDS: [&str; 7] =
     ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact", "HelmChart", "Kustomization", "HelmRelease"];
-/// Changes that follow each other this quickly are looked at together.
-const SETTLE: Duration = Duration::from_millis(100);
 /// How many that are late are explained.
 const EXPLAINED: usize = 3;
 
@@ -213,7 +212,8 @@ impl Wait {
         while let Some((kind, change)) = changes.next().await {
             self.take(kind, change?);
             unseen.remove(kind);
-            while let Ok(Some((kind, change))) = timeout(SETTLE, changes.next()).await {
+            let burst = Burst::begins();
+            while let Some((kind, change)) = burst.following(&mut changes).await {
                 self.take(kind, change?);
                 unseen.remove(kind);
             }

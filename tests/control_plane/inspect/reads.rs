@@ -210,7 +210,7 @@ async fn a_watched_tree_is_drawn_again_when_an_object_comes_or_goes(cluster: Tes
     installed(&cluster).await;
     cluster.apply(&[git("first", "a")]).await;
     let all = GoingOn::start(&cluster, &["tree", "gitrepo", "-w", "-o", "name"]);
-    let mut one = GoingOn::start(&cluster, &["tree", "gitrepo/first", "-w", "-o", "name"]);
+    let mut one = GoingOn::start(&cluster, &["tree", "gitrepo/first", "-w", "-o", "name", "-vv"]);
     all.prints("/first\n").await;
     one.prints("/first\n").await;
     cluster.apply(&[git("second", "a")]).await;
