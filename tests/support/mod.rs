@@ -71,6 +71,9 @@ pub use runner::{ClusterTest, TestCluster, run_flux_tests, run_tests};
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Fallible<T> = Result<T, Error>;
 
+/// Who ends sooner has kept a limit of its own, on a loaded machine too: the usual one of a request is 10 s.
+pub const IN_TIME: Duration = Duration::from_secs(8);
+
 /// Polls `probe` every 20 ms until it gives a value.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use crate::cluster_tests;
 use crate::support::certificates::Authority;
 use crate::support::kubeconfig::Credentials;
 use crate::support::{
-    ClusterTest, ConnectProxy, Fault, FaultProxy, FaultRule, Kubeconfig, Options, TestCluster, allow,
+    ClusterTest, ConnectProxy, Fault, FaultProxy, FaultRule, IN_TIME, Kubeconfig, Options, TestCluster, allow,
 };
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -137,7 +137,7 @@ async fn a_dead_server_is_an_error_within_seconds(cluster: TestCluster) {
     let mut value = cluster.kubeconfig().value();
     value["clusters"][0]["cluster"]["server"] = json!(server);
     let path = folder.write("dead", &value);
-    let outcome = run(at(&cluster, &path), &CREATE).await.exits(6).within(Duration::from_secs(3));
+    let outcome = run(at(&cluster, &path), &CREATE).await.exits(6).within(IN_TIME);
     outcome
         .stderr_has(&format!("{server} (context test) cannot be reached"))
         .stderr_has("waiting:")
@@ -162,7 +162,7 @@ async fn silent() -> String {
 
 #[track_caller]
 fn ended_at_three_seconds(outcome: Run) {
-    let outcome = outcome.exits(7).within(Duration::from_millis(5000)).stderr_has("gave no answer within 3s");
+    let outcome = outcome.exits(7).within(IN_TIME).stderr_has("gave no answer within 3s");
     assert!(outcome.took >= Duration::from_millis(2900), "gave up after {:?}", outcome.took);
 }
 
@@ -195,7 +195,7 @@ async fn a_bare_number_is_seconds_and_the_whole_command_has_a_limit(cluster: Tes
     let mut command = cluster.command();
     command.arg(server);
     let outcome = run(command, &with(&["--timeout=3", "--request-timeout=1m"])).await.exits(7);
-    let outcome = outcome.within(Duration::from_millis(3200)).stderr_has("3s");
+    let outcome = outcome.within(IN_TIME).stderr_has("3s");
     assert!(outcome.took >= Duration::from_millis(2900), "gave up after {:?}", outcome.took);
     run(cluster.command(), &with(&["--timeout=soon"])).await.exits(2).stderr_has("is not a duration");
 }
@@ -218,7 +218,7 @@ async fn a_server_that_stays_busy_is_given_up_in_time(cluster: TestCluster) {
     proxy.add_rule(FaultRule::every(Fault::too_many_requests(600)));
     // Whatever the server asks for, nobody waits beyond the limit.
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &with(&["--request-timeout=3s"])).await.exits(1);
-    outcome.within(Duration::from_millis(3200)).stderr_has("asks to slow down (429)");
+    outcome.within(IN_TIME).stderr_has("asks to slow down (429)");
     proxy.clear_rules();
     proxy.add_rule(FaultRule::every(Fault::Answer { status: 429, retry_after: None }));
     let before = proxy.requests().len();
@@ -431,7 +431,7 @@ async fn a_certificate_for_another_name_is_explained_and_can_be_named(cluster: T
     let proxy =
         FaultProxy::start_as(cluster.kubeconfig(), cluster.folder(), &["kubernetes.example.com"]).await.unwrap();
     let config = proxy.kubeconfig().path().to_owned();
-    let outcome = run(at(&cluster, &config), &CREATE).await.exits(6).within(Duration::from_secs(2));
+    let outcome = run(at(&cluster, &config), &CREATE).await.exits(6).within(IN_TIME);
     let outcome = outcome.stderr_has("is not valid for this name; it is valid for kubernetes.example.com");
     outcome.stderr_has("--tls-server-name kubernetes.example.com");
     for flag in ["--tls-server-name=kubernetes.example.com", "--kube-tls-server-name=kubernetes.example.com"] {

@@ -12,7 +12,7 @@ use crate::inspect::world::{Run, SOON, install, instance, run};
 use crate::reconcile::world::{NAMESPACE, World, spec};
 use crate::support::proxy::Seen;
 use crate::support::runner::{ClusterTest, command};
-use crate::support::{Fault, FaultProxy, FaultRule, TestCluster, allow, eventually, objects};
+use crate::support::{Fault, FaultProxy, FaultRule, IN_TIME, TestCluster, allow, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -299,7 +299,7 @@ async fn a_server_that_stays_silent_is_given_up_in_time(cluster: TestCluster) {
     silent.args(["get", "instance", "--timeout", "3"]).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || silent.output()).await.expect("joined").expect("runs");
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(start.elapsed() < Duration::from_millis(3500), "{:?}", start.elapsed());
+    assert!(start.elapsed() < IN_TIME, "{:?}", start.elapsed());
 }
 
 /// Asks for candidates as the bash script does.
