@@ -1,5 +1,6 @@
 //! `install`: the operator on a cluster, with an instance if wanted.
 
+use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{
@@ -16,8 +17,9 @@ use crate::common::connect::cli_error;
 use crate::common::instance_args::InstanceArgs;
 use crate::common::manifest_file::{read_instance_at, read_secrets};
 use crate::common::operator::{OPERATOR_IMAGE, VERSION, operator_error, warn_of_unserved};
-use crate::common::run_in_process::Listener;
+use crate::common::run_in_process::{DistributionArgs, Listener, agree_to_store};
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
+use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -89,15 +91,11 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
-}
-
-/// An instance that is to be applied.
-struct Wanted {
-    target: Target,
-    written: Value,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -112,7 +110,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let usual = session.namespace_or(DEFAULT_NAMESPACE);
         let wanted = wanted(args, &usual, session.cluster.namespace.as_deref(), shell).await?;
         // An operator looks at its own namespace only.
-        let namespace = wanted.as_ref().map_or(usual, |wanted| wanted.target.namespace.clone());
+        let namespace = wanted.as_ref().map_or(usual, namespace_of);
         let secrets = secrets(args, &namespace, shell)?;
         let params = args.params(&namespace);
         let key = format!("deployment/{namespace}/flux-operator");
@@ -127,6 +125,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
             return Ok(Exit::Done);
         }
+        let session = match &wanted {
+            Some(wanted) => {
+                let distribution = DistributionArgs::default();
+                agree_to_store(&session, wanted, &distribution, &args.confirm, args.progress.progress).await?;
+                // The answer took as long as it took.
+                session.with_new_deadline()
+            }
+            None => session,
+        };
         let again = session.command("install", &namespace);
         shell.interruption().set("the next run completes it", Some(again));
         let installed = carry_out(&session, args, plan, &key).await?;
@@ -165,7 +172,7 @@ impl Args {
 fn export(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let usual = shell.global().namespace().unwrap_or(DEFAULT_NAMESPACE).to_owned();
     let wanted = shell.run(wanted(args, &usual, None, shell))?;
-    let namespace = wanted.as_ref().map_or(usual, |wanted| wanted.target.namespace.clone());
+    let namespace = wanted.as_ref().map_or(usual, namespace_of);
     let mut objects = manifests(&args.params(&namespace));
     objects.extend(wanted.map(|wanted| wanted.written));
     let text = manifest_text(&objects, &namespace)
@@ -180,20 +187,16 @@ async fn wanted(
     namespace: &str,
     context_namespace: Option<&str>,
     shell: &Shell,
-) -> Result<Option<Wanted>, CliError> {
-    if let Some(file) = &args.filename {
-        let manifest = read_instance_at(file, context_namespace, shell).await?;
-        let target = Target::of_instance(&manifest.instance);
-        return Ok(Some(Wanted { target, written: manifest.written }));
+) -> Result<Option<Manifest>, CliError> {
+    match &args.filename {
+        Some(file) => read_instance_at(file, context_namespace, shell).await.map(Some),
+        None if args.describes_instance() => args.described.manifest(namespace).map(Some),
+        None => Ok(None),
     }
-    if !args.describes_instance() {
-        return Ok(None);
-    }
-    let instance = args.described.instance(namespace)?;
-    let target = Target::of_instance(&instance);
-    let written = serde_json::to_value(&instance)
-        .map_err(|error| CliError::failed("cannot write the FluxInstance").caused_by(&error))?;
-    Ok(Some(Wanted { target, written }))
+}
+
+fn namespace_of(manifest: &Manifest) -> String {
+    Target::of_instance(&manifest.instance).namespace
 }
 
 fn secrets(args: &Args, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
@@ -235,13 +238,13 @@ async fn apply_secrets(session: &Session<'_>, secrets: &[Value]) -> Result<(), C
 async fn apply_instance(
     session: &Session<'_>,
     args: &Args,
-    wanted: Wanted,
+    wanted: Manifest,
     secrets: Vec<Value>,
 ) -> Result<Exit, CliError> {
     apply_secrets(session, &secrets).await?;
-    let Wanted { target, written } = wanted;
+    let target = Target::of_instance(&wanted.instance);
     let place = session.place(&target.reference());
-    let apply = session.cluster.apply(&written, CLI_FIELD_MANAGER).await;
+    let apply = session.cluster.apply(&wanted.written, CLI_FIELD_MANAGER).await;
     let after = apply.map_err(|error| cli_error(&error))?;
     session.shell.status(&format!("► {place} applied"));
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);

@@ -16,7 +16,7 @@ use crate::common::connect::context_namespace;
 use crate::common::manifest_file::read_instance_for;
 use crate::common::operator::way_without;
 use crate::common::run_in_process::{
-    self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, reconcile_here,
 };
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
@@ -102,6 +102,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process {
             return apply_in_process(&session, args, &manifest).await;
         }
+        if args.dry_run.dry_run.is_none() {
+            agree_to_store(&session, &manifest, &args.distribution, &args.confirm, args.progress.progress).await?;
+        }
+        // The answer took as long as it took.
+        let session = session.with_new_deadline();
         let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
         // Where no API is installed no operator is.
         applied.map_err(|error| match error.exit() {

@@ -2,6 +2,7 @@
 
 use clap::ArgAction;
 use clap::builder::PossibleValuesParser;
+use flux_operator::api::manifest::Manifest;
 use flux_operator::api::{
     self, CLUSTER_SIZES, CLUSTER_TYPES, CheckedInstance, ClusterSpec, Component, DistributionSpec, FluxInstance,
     FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, Variant,
@@ -121,11 +122,27 @@ impl InstanceArgs {
     /// # Errors
     /// Usage, with each problem.
     pub fn instance(&self, namespace: &str) -> Result<FluxInstance, CliError> {
+        self.checked(namespace).map(|(instance, _)| instance)
+    }
+
+    /// The same as if it had been read from a file.
+    ///
+    /// # Errors
+    /// As [`InstanceArgs::instance`].
+    pub fn manifest(&self, namespace: &str) -> Result<Manifest, CliError> {
+        let (written, instance) = self.checked(namespace)?;
+        let written = serde_json::to_value(&written)
+            .map_err(|error| CliError::failed("cannot write the FluxInstance").caused_by(&error))?;
+        Ok(Manifest { instance, written, warnings: vec![] })
+    }
+
+    fn checked(&self, namespace: &str) -> Result<(FluxInstance, CheckedInstance), CliError> {
         let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, self.spec()?);
         instance.metadata.namespace = Some(namespace.into());
-        CheckedInstance::check(instance.clone())
-            .map_err(|error| manifest_error(&error.into(), "cannot create the FluxInstance"))?;
-        Ok(instance)
+        let checked = CheckedInstance::check(instance.clone());
+        checked
+            .map(|checked| (instance, checked))
+            .map_err(|error| manifest_error(&error.into(), "cannot create the FluxInstance"))
     }
 
     /// Whether any of the flags says something.

@@ -11,6 +11,7 @@ use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
+use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 use flux_operator::reconcile::plan::Step;
@@ -287,12 +288,52 @@ fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
             Some((Consent::CustomResources, lines.collect(), question.to_owned()))
         }
         ReconcileError::Destructive { pruned, downgrade, .. } => {
-            let downgrade = downgrade.iter().map(|(from, to)| format!("Flux {from}: {to} is older"));
-            let lines = downgrade.chain(pruned.iter().map(ToString::to_string));
-            Some((Consent::Pruned, lines.collect(), "lose this".to_owned()))
+            Some((Consent::Pruned, losses(pruned, downgrade.as_ref()), LOSE.to_owned()))
         }
         _ => None,
     }
+}
+
+const LOSE: &str = "lose this";
+
+fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<String> {
+    let downgrade = downgrade.map(|(from, to)| format!("Flux {from}: {to} is older"));
+    downgrade.into_iter().chain(pruned.iter().map(ToString::to_string)).collect()
+}
+
+/// In a protected context, asks before an instance is stored with which its operator would prune something or go back to an older
+/// version.
+///
+/// # Errors
+/// 1 when nobody agreed, and as `plan` when that cannot be told: nothing was stored.
+pub async fn agree_to_store(
+    session: &Session<'_>,
+    manifest: &Manifest,
+    args: &DistributionArgs,
+    confirmation: &ConfirmArgs,
+    mode: ProgressMode,
+) -> Result<(), CliError> {
+    let context = session.cluster.endpoint.context.as_deref();
+    check_named_context(confirmation, context, "apply")?;
+    let protected = context.zip(protection(session.shell, context)).filter(|_| confirmation.confirm_context.is_none());
+    let Some((name, pattern)) = protected else { return Ok(()) };
+    let target = Target::of_instance(&manifest.instance);
+    let plan = match plan(session, &target, Some(manifest), args, mode).await {
+        Ok(plan) => plan,
+        // There is nothing that could be lost.
+        Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
+        Err(error) => {
+            return Err(error.hint(format!(
+                "the context {name} is protected ({pattern}), and what would be lost cannot be told: --confirm-context {name} goes ahead"
+            )));
+        }
+    };
+    let lost = losses(&plan.pruned(), plan.downgrade().as_ref());
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: "" };
+    agree_to_lose(&request, confirmation, &lost, LOSE).await
 }
 
 async fn agree_to_lose(

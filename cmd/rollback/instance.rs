@@ -117,7 +117,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         .iter()
         .filter(|object| object.step != Step::Unchanged)
         .map(|object| format!("  {} {}", if object.step == Step::Create { "+" } else { "~" }, object.object))
-        .chain(plan.prune.iter().filter(|one| one.step == Step::Prune).map(|one| format!("  - {}", one.object)))
+        .chain(plan.pruned().into_iter().map(|object| format!("  - {object}")))
         .collect();
     for line in changed.iter().take(NAMED) {
         shell.status(line);

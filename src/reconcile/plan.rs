@@ -150,6 +150,11 @@ impl Plan {
         self.prune.iter().filter_map(|one| Some((&one.object, one.custom_resources.as_ref()?)))
     }
 
+    /// Returns what is deleted.
+    pub fn pruned(&self) -> Vec<ObjectId> {
+        self.prune.iter().filter(|one| one.step == Step::Prune).map(|one| one.object.clone()).collect()
+    }
+
     /// The version that runs and the older one that would, when it is older.
     pub fn downgrade(&self) -> Option<(String, String)> {
         let running = self.previous_revision.as_ref()?.split('@').next()?;

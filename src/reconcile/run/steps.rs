@@ -30,9 +30,7 @@ const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
 impl Run<'_> {
     pub(super) async fn carry_out(&mut self, plan: Plan, mut live: LiveObjects, operator: bool) -> Result<(), Stop> {
         if self.options.consent < Consent::Pruned {
-            let pruned: Vec<_> =
-                plan.prune.iter().filter(|one| one.step == Step::Prune).map(|one| one.object.clone()).collect();
-            let downgrade = plan.downgrade();
+            let (pruned, downgrade) = (plan.pruned(), plan.downgrade());
             if !pruned.is_empty() || downgrade.is_some() {
                 let instance = instance_id(&self.instance);
                 return Err(Stop::Abort(ReconcileError::Destructive { instance, pruned, downgrade }));

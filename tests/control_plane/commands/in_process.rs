@@ -39,6 +39,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_plan_the_cluster_has_moved_from_changes_not_even_the_instance,
         custom_resources_go_only_when_somebody_agrees,
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
+        in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name,
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
         an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody,
         a_deletion_counts_the_objects_of_people_and_says_what_stays,
@@ -604,6 +605,46 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     assert!(writes.is_empty(), "{:#?}", writes.table());
     protected("apply instance -f flux.yaml --yes --confirm-context test").await.exits(0);
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
+}
+
+async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name(cluster: TestCluster) {
+    let own = Own::new(&cluster).await;
+    own.write("2.9.4", &["source-controller", "kustomize-controller"]);
+    own.run("apply instance -f flux.yaml --in-process").await.exits(0);
+    own.operator().await;
+    let protected = |arguments: &str| {
+        let mut command = own.start(arguments);
+        command.env("FLUX_OPERATOR_PROTECTED_CONTEXTS", "te?t");
+        finish(command)
+    };
+    // Nothing is lost by what stays as it is.
+    protected("apply -f flux.yaml --wait=false").await.exits(0);
+    protected("apply -f flux.yaml --wait=false --confirm-context prod")
+        .await
+        .exits(2)
+        .stderr_has("the context is test");
+    own.write("2.9.2", &["source-controller"]);
+    let mark = own.plane.audit().mark().await.unwrap();
+    for arguments in [
+        "apply -f flux.yaml --wait=false",
+        "apply instance -f flux.yaml --wait=false --yes",
+        "install -f flux.yaml --wait=false --yes",
+    ] {
+        let refused = protected(arguments).await.exits(1);
+        let refused = refused
+            .stderr_has("Flux v2.9.4: v2.9.2 is older")
+            .stderr_has("Deployment/flux-system/kustomize-controller");
+        refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
+    }
+    protected("install -f flux.yaml --wait=false --confirm-context prod")
+        .await
+        .exits(2)
+        .stderr_has("the context is test");
+    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+    let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
+    assert!(writes.is_empty(), "{:#?}", writes.table());
+    protected("apply -f flux.yaml --wait=false --yes --confirm-context test").await.exits(0);
+    assert_eq!(own.instances().get("flux").await.unwrap().data["spec"]["distribution"]["version"], "2.9.2");
 }
 
 async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled(cluster: TestCluster) {
