@@ -60,7 +60,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = if args.all_namespaces { None } else { source.namespace("default") };
+        let namespace = match &kind {
+            _ if args.all_namespaces => None,
+            Some(kind) => source.namespace_of(kind),
+            None => source.namespace("default"),
+        };
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,

@@ -96,8 +96,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let object = named
-            .map(|(kind, name)| ObjectId::new(kind.group, kind.kind, source.namespace("default").as_deref(), name));
+        let object = named.map(|(kind, name)| {
+            ObjectId::new(kind.group, kind.kind, source.namespace_of(&kind.resource_type()).as_deref(), name)
+        });
         let since = args.since.and_then(|since| since.before(source.now()));
         let filter = LogFilter { object, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };

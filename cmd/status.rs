@@ -7,6 +7,7 @@ use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::status::{KindCounts, StatusView, status};
 use jiff::Timestamp;
 
+use crate::common::list::no_namespace;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::watch::Changes;
 use crate::render::screen::Screen;
@@ -48,6 +49,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let source = Source::open(shell, &args.from).await?;
         if !args.watch {
             let view = look(shell, &source).await?;
+            if view.instance.is_none()
+                && let Some(error) = no_namespace(&source, Some(&source.instance_namespace())).await
+            {
+                return Err(error);
+            }
             shell.print_in_colour(&text(&view, args, shell, source.now())?)?;
             return Ok(if view.well { Exit::Done } else { Exit::Unhealthy });
         }

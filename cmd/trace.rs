@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::common::lines::Lines;
-use crate::common::list::place;
+use crate::common::list::{hint_at_namespace, place};
 use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
 use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -88,10 +88,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// Every object of a kind in the namespace.
 async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Value>, CliError> {
     let resource = source.kind(kind).await?;
-    let namespace = source.namespace("default").filter(|_| resource.namespaced);
+    let namespace = source.namespace_of(&resource);
     let objects = source.objects(shell, &resource, namespace.as_deref()).await?;
     if objects.is_empty() {
         shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+        hint_at_namespace(shell, source, namespace.as_deref()).await;
     }
     Ok(objects)
 }

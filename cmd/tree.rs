@@ -7,7 +7,7 @@ use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
 
 use crate::common::args::kind;
-use crate::common::list::place;
+use crate::common::list::{hint_at_namespace, place};
 use crate::common::read_source::{FromArgs, Source, instance_type, kind_and_name, within};
 use crate::common::watch::Changes;
 use crate::render::table::terminal_width;
@@ -109,7 +109,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
 async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: &TreeArgs) -> Result<Exit, CliError> {
     let source = Source::open(shell, &args.from).await?;
     let of_instance = *resource == instance_type();
-    let namespace = if of_instance { Some(source.instance_namespace()) } else { source.namespace("default") };
+    let namespace = source.namespace_of(resource);
     let options = TreeOptions { compact: args.compact };
     let mut changes = match args.watch {
         true => {
@@ -136,6 +136,7 @@ async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: 
         .await??;
         if made.is_empty() {
             shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+            hint_at_namespace(shell, &source, namespace.as_deref()).await;
         }
         let width = shell.stdout_is_terminal().then(terminal_width);
         let whole = match made.as_slice() {

@@ -2,16 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use flux_operator::api::kinds::NAMESPACE;
-use flux_operator::cluster::ListOptions;
-use flux_operator::format::nearest::nearest;
 use flux_operator::k8s::ResourceType;
-use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
 use super::read_source::{Source, within};
-use super::session::HINT_LIMIT;
 use super::watch::Changes;
 use crate::render::listing::{Cell, Item, Listing};
 use crate::shell::output::{ListPrinter, OutputArgs, print_list};
@@ -29,31 +24,17 @@ pub fn place(namespace: Option<&str>) -> String {
 
 /// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
 pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
-    let Some(namespace) = namespace else { return };
-    if let Some(near) = other_namespaces(source, namespace).await {
-        shell.hint(&format!("there is no namespace {namespace}{near}"));
+    if let Some(error) = no_namespace(source, namespace).await {
+        shell.hint(error.message());
     }
 }
 
-/// The error of a namespace that does not exist; `None` when it does, or when nobody may look.
+/// The error of a namespace that does not exist; `None` when it does, when nobody may look, and for a dump.
 pub async fn no_namespace(source: &Source<'_>, namespace: Option<&str>) -> Option<CliError> {
-    let namespace = namespace?;
-    let near = other_namespaces(source, namespace).await?;
-    Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
-}
-
-/// What may have been meant by a namespace that does not exist; `None` when it does.
-async fn other_namespaces(source: &Source<'_>, namespace: &str) -> Option<String> {
-    let Source::Cluster(session) = source else { return None };
-    let look = async {
-        let options = ListOptions { metadata_only: true, ..ListOptions::default() };
-        let all = session.cluster.list(&NAMESPACE, None, &options).await.ok()?.items;
-        let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
-        (!names.iter().any(|name| name == namespace)).then_some(names)
-    };
-    let names = tokio::time::timeout(HINT_LIMIT.min(session.deadline.left()), look).await.ok()??;
-    let near = nearest(namespace, names.iter().map(String::as_str));
-    Some(near.map(|near| format!("; did you mean {near}?")).unwrap_or_default())
+    match source {
+        Source::Cluster(session) => session.no_namespace(namespace?).await,
+        Source::Dump(..) => None,
+    }
 }
 
 /// How a list is shown.

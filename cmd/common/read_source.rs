@@ -112,6 +112,15 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The namespace of a command about a kind; `None`: the kind has none, or all of a dump.
+    pub fn namespace_of(&self, resource: &ResourceType) -> Option<String> {
+        match resource.namespaced {
+            false => None,
+            true if *resource == instance_type() => Some(self.instance_namespace()),
+            true => self.namespace("default"),
+        }
+    }
+
     /// What "now" is: the clock, or for a dump about when it was written.
     pub fn now(&self) -> Timestamp {
         match self {
@@ -174,8 +183,7 @@ impl<'a> Source<'a> {
     /// There is no such kind or object; then with the nearest ones as hints.
     pub async fn named_object(&self, shell: &Shell, kind: &str, name: &str) -> Result<Value, CliError> {
         let resource = self.kind(kind).await?;
-        let namespace = if resource.namespaced { self.namespace("default") } else { None };
-        self.object(shell, &resource, namespace.as_deref(), name).await
+        self.object(shell, &resource, self.namespace_of(&resource).as_deref(), name).await
     }
 
     /// The kind that a word means, here or in the cluster.

@@ -3,11 +3,11 @@
 use flux_operator::format::nearest::nearest;
 use std::time::Duration;
 
-use flux_operator::api::kinds::{FluxKind, ResourceType};
+use flux_operator::api::kinds::{FluxKind, NAMESPACE, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
-use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -67,7 +67,12 @@ impl<'a> Session<'a> {
     /// Connects as the flags say, but to this context of the kubeconfig; `None` is its current one.
     pub async fn of_context(shell: &'a Shell, context: Option<&str>) -> Result<Self, CliError> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
-        let cluster = shell.while_waiting("be reached", connect(shell, context)).await?;
+        // What takes time before the first request is a plugin that asks somebody for credentials.
+        let connected = shell.while_waiting("be reached", connect(shell, context));
+        let cluster = timeout_at(deadline.instant(), connected).await.map_err(|_| {
+            let text = format!("timed out after {}: the credential plugin has not answered", deadline.length());
+            CliError::new(Exit::Unhealthy, text).hint("--timeout sets the deadline")
+        })??;
         shell.awaits(cluster.endpoint.to_string());
         let namespace = shell.global().namespace().or(cluster.namespace.as_deref()).unwrap_or("by kind");
         tracing::info!(%namespace, timeout = %deadline.length(), "asking {}", cluster.endpoint);
@@ -130,13 +135,33 @@ impl<'a> Session<'a> {
         }
         if targets.is_empty() {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
-            let place = if all_namespaces { "any namespace" } else { "this namespace" };
+            let namespace = kinds.first().filter(|_| !all_namespaces).map(|kind| self.namespace(kind));
+            if let Some(namespace) = &namespace
+                && let Some(error) = self.no_namespace(namespace).await
+            {
+                return Err(error);
+            }
+            let place = namespace.map_or("any namespace".to_owned(), |namespace| format!("namespace {namespace}"));
             return Err(CliError::new(
                 Exit::NotFound,
                 format!("there are no {} to work on in {place}", names.join(", ")),
             ));
         }
         Ok(targets)
+    }
+
+    /// The error of a namespace that does not exist, with the nearest one that does; `None` when it does, or when nobody may look.
+    pub async fn no_namespace(&self, namespace: &str) -> Option<CliError> {
+        let look = async {
+            let options = ListOptions { metadata_only: true, ..ListOptions::default() };
+            let all = self.cluster.list(&NAMESPACE, None, &options).await.ok()?.items;
+            let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
+            (!names.iter().any(|name| name == namespace)).then_some(names)
+        };
+        let names = timeout(HINT_LIMIT.min(self.deadline.left()), look).await.ok()??;
+        let near = nearest(namespace, names.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
     }
 
     /// `fluxinstance/flux-system/flux (context dev)`.

@@ -43,7 +43,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
-        let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
+        let namespace = match kinds.as_slice() {
+            _ if args.scope.all_namespaces => None,
+            [kind] => source.namespace_of(&kind.resource_type()),
+            _ => source.namespace("default"),
+        };
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,

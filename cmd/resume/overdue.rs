@@ -4,7 +4,7 @@ use flux_operator::api::kinds;
 use flux_operator::inspect::suspended;
 
 use crate::common::args::{DryRunArgs, WaitArgs, kind as parse_kind};
-use crate::common::list::place;
+use crate::common::list::{no_namespace, place};
 use crate::common::read_source::{FromArgs, Source};
 use crate::common::{RequestKind, Target, request_and_follow};
 use crate::shell::progress::ProgressArgs;
@@ -56,6 +56,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             })
             .collect();
         if targets.is_empty() {
+            if let Some(error) = no_namespace(&source, namespace.as_deref()).await {
+                return Err(error);
+            }
             shell.status(&format!("nothing is overdue{}", place(namespace.as_deref())));
             return Ok(Exit::Done);
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Args;
 use crate::common::lines::Lines;
-use crate::common::list::place;
+use crate::common::list::{no_namespace, place};
 use crate::common::read_source::{Source, within};
 use crate::shell::output::{Format, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -26,6 +26,11 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
         // Who may look at nothing is not told that all is well.
         let viewed = within(shell, view).await??.unless_blind(|found| found.total == 0)?;
+        if viewed.value.total == 0
+            && let Some(error) = no_namespace(&source, namespace.as_deref()).await
+        {
+            return Err(error);
+        }
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }

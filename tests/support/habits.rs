@@ -680,7 +680,12 @@ pub fn on_a_cluster() -> Vec<Row> {
             .says("there is no namespace flux-sytem")
             .says("did you mean flux-system?")
             .without_data(),
+        row(22, "F tree ks -n flux-sytem").says("there is no namespace flux-sytem; did you mean flux-system?"),
+        row(22, "F trace ks -n flux-sytem").says("there is no namespace flux-sytem; did you mean flux-system?"),
         row(22, "F get ks ap -n flux-system").code(3).says("did you mean app?"),
+        row(22, "F events instance").shows("FluxInstance/flux"),
+        row(22, "F trace instance flux").shows("FluxInstance/flux-system/flux"),
+        row(22, "F impact instance flux -o name").shows("deployment"),
         row(22, "F get ks app").code(3).says("app is in namespace flux-system"),
         row(24, "F reconcile instance --in-process 2>/dev/null").rows(1),
         row(24, "F reconcile instance --in-process >/dev/null").says("►"),
@@ -715,6 +720,13 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(28, "F export report -n nope").code(3),
         row(28, "F suspend ks nope -n flux-system").code(3),
     ]);
+    // What answers for a namespace, or works on one, answers for none that does not exist.
+    for line in
+        ["why", "status", "reconcile all", "resume --overdue", "suspend ks --all", "wait ks --all", "export ks --all"]
+    {
+        let misspelt = row(22, format!("F {line} -n flux-sytem")).code(3);
+        rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
+    }
     for patient in PATIENT {
         for (limit, says) in [("--timeout 3s", "3s"), ("--timeout=2 --request-timeout=9s", "2s")] {
             // The limit that was given is the one that is named.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cli::support::{command, run, run_with_input};
+use crate::cli::support::{Run, command, run, run_with_input};
 
 #[test]
 fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
@@ -56,6 +56,13 @@ fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let before = words();
+    // Somebody who enters no code holds the command no longer than its limit.
+    let limited = command(&["get", "instance", "--timeout", "1s"])
+        .env("KUBECONFIG", place("config"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    Run::from(limited).exits(7).stderr_has("timed out after 1s: the credential plugin has not answered");
     std::fs::write(place("go"), "").expect("written");
     assert_eq!(child.wait().expect("it ends").code(), Some(5), "{}", words());
     assert!(before.contains("WDJB-MJHT"), "{before}, then {}", words());
