@@ -441,6 +441,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
                     group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
+                Some(ready) if ready.is_true() => group.fail(&name, fields::CHANGED_SINCE, why),
                 Some(ready) => group.fail(&name, format!("{}: {}", ready.reason(), ready.message()), why),
                 None => group.fail(&name, "nothing has reconciled it yet", why),
             }

@@ -55,9 +55,11 @@ impl InstanceRow {
                 .and_then(|h| fields::time(h, "/lastReconciled"))
                 .or_else(|| ready.and_then(|c| c.changed())),
             created: fields::created(instance),
-            message: match fields::is_being_deleted(instance) {
-                true => fields::BEING_DELETED.into(),
-                false => ready.map_or("Not initialized", |c| c.message()).into(),
+            message: match ready {
+                _ if fields::is_being_deleted(instance) => fields::BEING_DELETED.into(),
+                Some(ready) if ready.is_true() && !fields::is_observed(instance) => fields::CHANGED_SINCE.into(),
+                Some(ready) => ready.message().into(),
+                None => "Not initialized".into(),
             },
         }
     }
@@ -132,6 +134,10 @@ mod tests {
         assert_eq!(row.version.as_deref(), Some("v2.9.4"));
         assert_eq!((row.resources, row.ready.as_str()), (1, "True"));
         assert_eq!(row.message, "Reconciliation finished in 1s");
+        let mut changed = instance();
+        changed["metadata"]["generation"] = 2.into();
+        changed["status"]["conditions"][0]["observedGeneration"] = 1.into();
+        assert_eq!(InstanceRow::of(&changed).message, fields::CHANGED_SINCE);
     }
 
     #[test]

@@ -216,6 +216,7 @@ impl<'a> Walk<'a> {
         let says = match kinds::is_suspended(instance) {
             _ if fields::is_being_deleted(instance) => fields::BEING_DELETED.to_owned(),
             true => format!("suspended; its last run: {says}"),
+            false if ready.is_some_and(|c| c.is_true()) && !is_ready => fields::CHANGED_SINCE.to_owned(),
             false => says,
         };
         let is_attended = !kinds::is_suspended(instance) && !fields::is_being_deleted(instance);

@@ -145,6 +145,8 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
 
 /// What a list says of an object whose deletion was requested.
 pub const BEING_DELETED: &str = "is being deleted";
+/// What is said of an object whose status is about an earlier generation.
+pub const CHANGED_SINCE: &str = "its spec was changed, and nothing has looked at it since";
 
 /// Whether the deletion of an object was requested.
 pub fn is_being_deleted(object: &Value) -> bool {
