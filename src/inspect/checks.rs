@@ -648,7 +648,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
         group.warn(
             "not ready",
             format!("{} of {seen} Flux objects are not ready{waiting}", not_ready.len()),
-            NextStep::ListNotReady,
+            NextStep::ExplainAll,
         );
     }
     group

@@ -40,8 +40,8 @@ pub enum NextStep {
     CheckFiles {
         to: String,
     },
-    /// Objects of all namespaces that are not ready.
-    ListNotReady,
+    /// Everything that is not well, by cause: who waits for another is not told as one that fails.
+    ExplainAll,
     Describe(ObjectId),
     Edit(ObjectId),
     ShowConditions(ObjectId),

@@ -206,7 +206,7 @@ fn next(instance: Option<&Value>, is_well: bool, failing: usize, failures: &[Res
         [first] if failing == 1 => {
             Some(NextStep::ListEvents(ObjectId::new(first.group, first.kind, Some(&first.namespace), &first.name)))
         }
-        _ => Some(NextStep::ListNotReady),
+        _ => Some(NextStep::ExplainAll),
     }
 }
 
@@ -280,6 +280,6 @@ mod tests {
         assert_eq!(view.failing, 5);
         assert_eq!(view.failures.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["f1", "f2", "f3"]);
         assert_eq!(view.kinds, [KindCounts { kind: "Kustomization", total: 11, ready: 1, failing: 5, suspended: 0 }]);
-        assert_eq!(view.next, Some(NextStep::ListNotReady));
+        assert_eq!(view.next, Some(NextStep::ExplainAll));
     }
 }
