@@ -41,8 +41,9 @@ pub struct Args {
 }
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
-/// Cells of a bar.
+/// Cells of a bar, where there is room, and what is too few to say anything.
 const BAR: usize = 16;
+const LEAST_BAR: usize = 4;
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
@@ -132,9 +133,12 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
         screen.marked("Sync", Some(row.ready == "True"), &format!("{}/{}{revision}{message}", row.kind, row.name));
     }
     let longest = view.kinds.iter().map(|counts| counts.kind.len()).max().unwrap_or_default();
+    let beside = longest + 4 + view.kinds.iter().map(|counts| told(counts).len()).max().unwrap_or_default();
+    let cells = screen.room().map_or(BAR, |room| room.saturating_sub(beside).min(BAR));
     for counts in &view.kinds {
-        let says = format!("{:longest$}  {}  {}", counts.kind, bar(counts), told(counts));
-        screen.marked("Objects", Some(counts.failing == 0), &says);
+        let bar = if cells < LEAST_BAR { String::new() } else { format!("{}  ", bar(counts, cells)) };
+        let head = format!("{:longest$}  {bar}", counts.kind);
+        screen.headed("Objects", Some(counts.failing == 0), &head, &told(counts));
     }
     if !view.failures.is_empty() {
         let total: usize = view.kinds.iter().map(|counts| counts.total).sum();
@@ -164,9 +168,10 @@ fn failure(row: &ResourceRow, now: Timestamp) -> String {
 }
 
 /// How much of a kind is ready: every object that is not leaves a gap.
-fn bar(counts: &KindCounts) -> String {
-    let full = if counts.ready == counts.total { BAR } else { (counts.ready * BAR / counts.total.max(1)).min(BAR - 1) };
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+fn bar(counts: &KindCounts, cells: usize) -> String {
+    let share = counts.ready * cells / counts.total.max(1);
+    let full = if counts.ready == counts.total { cells } else { share.min(cells.saturating_sub(1)) };
+    format!("{}{}", "█".repeat(full), "░".repeat(cells - full))
 }
 
 fn told(counts: &KindCounts) -> String {
@@ -188,9 +193,9 @@ mod tests {
 
     #[test]
     fn a_bar_is_full_only_when_every_object_is_ready() {
-        assert_eq!(bar(&counts(3, 3, 0)), "█".repeat(BAR));
-        assert_eq!(bar(&counts(2000, 1999, 1)), format!("{}░", "█".repeat(BAR - 1)));
-        assert_eq!(bar(&counts(5, 0, 5)), "░".repeat(BAR));
+        assert_eq!(bar(&counts(3, 3, 0), BAR), "█".repeat(BAR));
+        assert_eq!(bar(&counts(2000, 1999, 1), BAR), format!("{}░", "█".repeat(BAR - 1)));
+        assert_eq!(bar(&counts(5, 0, 5), BAR), "░".repeat(BAR));
         assert_eq!(told(&counts(5, 2, 1)), "2 ready, 1 failing, 2 waiting");
     }
 }
