@@ -29,9 +29,17 @@ impl Column {
         Column { wide: true, ..Column::new(name) }
     }
     pub const NAMESPACE: Column = Column { namespace: true, rank: 1, ..Column::new("NAMESPACE") };
-    /// The same column where it may be left out.
+    pub const KIND: Column = Column { rank: 2, ..Column::new("KIND") };
+    pub const READY: Column = Column { rank: 3, ..Column::new("READY") };
+    /// Stands below its row where it is left out.
+    pub const MESSAGE: Column = Column { rank: 4, ..Column::new("MESSAGE") };
+    /// The same column under another name.
+    pub const fn named(self, name: &'static str) -> Self {
+        Column { name, ..self }
+    }
+    /// The same column where it is left out sooner than those above: which object it is and how it is come first.
     pub const fn rank(self, rank: u8) -> Self {
-        Column { rank, ..self }
+        Column { rank: Column::MESSAGE.rank + rank, ..self }
     }
 }
 

@@ -34,14 +34,14 @@ impl Row for ChangeRow {
     const LIST_KIND: &'static str = "ChangeList";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("AGE"),
-        Column::new("AUTHOR").rank(2),
-        Column::new("BY"),
-        Column::new("ACTION"),
+        Column::new("AGE").rank(1),
+        Column::new("AUTHOR").rank(3),
+        Column::new("BY").rank(2),
+        Column::new("ACTION").rank(1),
         Column::new("OBJECT"),
         Column::wide("TIME"),
         Column::wide("EVIDENCE"),
-        Column::new("MESSAGE"),
+        Column::MESSAGE,
     ];
 
     fn cells(&self) -> Vec<Cell> {
@@ -82,13 +82,13 @@ impl Row for ComponentRow {
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
         Column::new("NAME"),
-        Column::new("REPOSITORY").rank(4),
-        Column::new("TAG"),
-        Column::new("DIGEST").rank(5),
-        Column::new("PODS"),
-        Column::new("STATUS"),
-        Column::new("RESTARTS").rank(2),
-        Column::new("AGE").rank(3),
+        Column::new("REPOSITORY").rank(5),
+        Column::new("TAG").rank(2),
+        Column::new("DIGEST").rank(6),
+        Column::new("PODS").rank(1),
+        Column::new("STATUS").rank(1),
+        Column::new("RESTARTS").rank(3),
+        Column::new("AGE").rank(4),
         Column::wide("REQUESTS"),
         Column::wide("LIMITS"),
         Column::wide("ARGS"),
@@ -134,14 +134,14 @@ impl Row for EventRow {
     const LIST_KIND: &'static str = "List";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("LAST SEEN"),
-        Column::new("TYPE").rank(1),
-        Column::new("REASON").rank(2),
+        Column::new("LAST SEEN").rank(1),
+        Column::new("TYPE").rank(2),
+        Column::new("REASON").rank(3),
         Column::new("OBJECT"),
         Column::wide("COUNT"),
         Column::wide("SOURCE"),
         Column::wide("FIRST SEEN"),
-        Column::new("MESSAGE"),
+        Column::MESSAGE,
     ];
 
     fn cells(&self) -> Vec<Cell> {
@@ -181,16 +181,16 @@ impl Row for InstanceRow {
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
         Column::new("NAME"),
-        Column::new("VERSION"),
+        Column::new("VERSION").rank(1),
         Column::new("RESOURCES").rank(2),
-        Column::new("READY"),
+        Column::READY,
         Column::new("LAST RECONCILED").rank(3),
         Column::wide("RANGE"),
         Column::wide("REVISION"),
         Column::wide("REGISTRY"),
         Column::wide("REASON"),
         Column::wide("AGE"),
-        Column::new("MESSAGE"),
+        Column::MESSAGE,
     ];
 
     fn cells(&self) -> Vec<Cell> {
@@ -286,12 +286,12 @@ fn short_duration(text: &str) -> String {
 impl Row for InventoryRow {
     const LIST_KIND: &'static str = "InventoryList";
     const COLUMNS: &'static [Column] = &[
-        Column::new("KIND").rank(2),
-        Column::new("NAMESPACE").rank(3),
+        Column::KIND,
+        Column::new("NAMESPACE").rank(1),
         Column::new("NAME"),
         Column::new("VERSION").rank(4),
-        Column::new("STATUS").rank(1),
-        Column::new("DRIFT"),
+        Column::new("STATUS").rank(3),
+        Column::new("DRIFT").rank(2),
         Column::wide("GROUP"),
         Column::wide("FIELDS"),
         Column::wide("MESSAGE"),
@@ -358,15 +358,15 @@ impl Row for ResourceRow {
     const LIST_KIND: &'static str = "List";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("KIND"),
+        Column::KIND,
         Column::new("NAME"),
-        Column::new("READY"),
+        Column::READY,
         Column::new("SINCE").rank(4),
         Column::new("REVISION").rank(3),
         Column::wide("REASON"),
         Column::wide("SOURCE"),
         Column::wide("AGE"),
-        Column::new("MESSAGE"),
+        Column::MESSAGE,
     ];
 
     fn cells(&self) -> Vec<Cell> {
@@ -402,12 +402,12 @@ impl Row for SuspendedRow {
     const LIST_KIND: &'static str = "SuspendedList";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("KIND"),
+        Column::KIND,
         Column::new("NAME"),
-        Column::new("SINCE").rank(2),
-        Column::new("BY").rank(3),
-        Column::new("UNTIL").rank(1),
-        Column::new("REASON"),
+        Column::new("SINCE").rank(1),
+        Column::new("BY").rank(2),
+        Column::READY.named("UNTIL"),
+        Column::MESSAGE.named("REASON").rank(3),
     ];
 
     fn cells(&self) -> Vec<Cell> {

@@ -1,8 +1,8 @@
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
 //! On a terminal that is too narrow revisions are shortened first; then gaps get narrower, columns are left out, the least
-//! important first, and kinds are shortened. Messages are wrapped, below their row where nothing is left beside it. Names are
-//! never cut. A pipe gets everything.
+//! important first and what tells objects apart last, and kinds are shortened. Messages are wrapped, below their row where nothing
+//! is left beside what is more important. Names are never cut. A pipe gets everything.
 
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
 use jiff::Timestamp;
@@ -171,7 +171,7 @@ impl TableWriter {
             .collect();
         let rank = |index: usize| self.headings.get(index).map_or(0, |heading| heading.rank);
         let mut shown: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) == 0).collect();
-        let below = total(&needed, &shown, gap) > width && !all.messages.is_empty();
+        let mut below = total(&needed, &shown, gap) > width && !all.messages.is_empty();
         if below {
             shown.retain(|index| !all.messages.contains(index));
         }
@@ -181,7 +181,11 @@ impl TableWriter {
         for index in others {
             let mut with = shown.clone();
             with.push(index);
-            if total(&needed, &with, gap) <= width {
+            let is_message = all.messages.contains(&index);
+            if is_message && (below || total(&needed, &with, gap) > width) {
+                below = true;
+                shown.retain(|index| !all.messages.contains(index));
+            } else if total(&needed, &with, gap) <= width {
                 shown = with;
             }
         }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::jsonpath::{self, Template};
 use super::{CliError, Shell, environment};
 use crate::render::kubectl_name;
-use crate::render::listing::{Cell, Item, Listing};
+use crate::render::listing::{Cell, Column, Item, Listing};
 use crate::render::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
 
 pub const OUTPUT: &str = "Output options";
@@ -300,7 +300,8 @@ impl<'a> ListPrinter<'a> {
         let labels_at = headings.len() - usize::from(headings.last().is_some_and(|h| h.name == "MESSAGE"));
         let label_headings = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
         let all_labels = args.show_labels.then(|| "LABELS".to_owned());
-        headings.splice(labels_at..labels_at, label_headings.chain(all_labels).map(Heading::new));
+        let all_labels = all_labels.map(|name| Heading { name, rank: Column::MESSAGE.rank });
+        headings.splice(labels_at..labels_at, label_headings.map(Heading::new).chain(all_labels));
         let now = Timestamp::now();
         let style = TableStyle {
             // `wide` asks for everything, whatever the terminal makes of it.

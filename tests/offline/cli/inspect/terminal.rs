@@ -8,10 +8,15 @@ use unicode_width::UnicodeWidthStr;
 use super::DUMP;
 use crate::cli::support::shown_text;
 
-/// What a command shows on a terminal of so many columns.
+/// What a command shows of the dump on a terminal of so many columns.
 fn shown(columns: u16, arguments: &str) -> String {
+    shown_of(DUMP, columns, arguments)
+}
+
+/// The same of another dump.
+fn shown_of(dump: &str, columns: u16, arguments: &str) -> String {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
-    let script = format!("stty cols {columns} rows 50; {binary} {arguments} --from {DUMP} 2>/dev/null; echo END");
+    let script = format!("stty cols {columns} rows 50; {binary} {arguments} --from {dump} 2>/dev/null; echo END");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
@@ -69,6 +74,25 @@ fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
 }
 
 #[test]
+fn the_status_cuts_neither_counts_nor_causes() {
+    for columns in [60, 80] {
+        let text = plain(&shown(columns, "status"));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for whole in [
+            "1 ready, 1 failing, 1 suspended",
+            "helm-controller 0/1 the instance has it, and there is no Deployment",
+            "Kustomization/apps/web, 2m: no [31mred[0m text here (BuildFailed)",
+        ] {
+            assert!(words.contains(whole), "{whole} on {columns} columns:\n{text}");
+        }
+        let told = text.lines().filter(|line| !line.starts_with("Next"));
+        let widest = told.map(UnicodeWidthStr::width).max().unwrap_or_default();
+        assert!(widest <= usize::from(columns), "{widest} wide on {columns} columns:\n{text}");
+    }
+    assert!(plain(&shown(80, "status")).contains("░  1 ready, 1 failing, 1 suspended"), "a shorter bar");
+}
+
+#[test]
 fn one_kind_shows_its_own_columns_and_several_what_they_share() {
     let heading = |arguments: &[&str]| -> String {
         let text = super::read(&[&["get", "-A"], arguments].concat()).exits(0).stdout;
@@ -88,6 +112,45 @@ fn one_kind_shows_its_own_columns_and_several_what_they_share() {
     assert_eq!(wide, "NAMESPACE,NAME,PATH,SOURCE,READY,SINCE,REVISION,REASON,INTERVAL,KIND,AGE,MESSAGE");
     let sorted = super::read(&["get", "gitrepo", "-A", "--sort-by", "url", "--filter", "ref!=nothing"]).exits(0).stdout;
     assert!(sorted.lines().count() > 1, "{sorted}");
+}
+
+/// A Kustomization with the longest name there may be on 60 columns, suspended for longer than was meant.
+fn a_long_name() -> (tempfile::TempDir, String, String) {
+    let name = format!("tenant-{}", "a".repeat(53));
+    let object = serde_json::json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": name, "namespace": "flux-system"}, "spec": {},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "message": "applied revision main@sha1:0"}]}});
+    let mut sleeping = object.clone();
+    sleeping["metadata"] = serde_json::json!({"name": "web", "namespace": "apps", "annotations": {
+        "fluxcd.controlplane.io/suspendReason": "the database is moved to another region",
+        "fluxcd.controlplane.io/suspendUntil": "2026-01-01T00:00:00Z"}});
+    sleeping["spec"]["suspend"] = true.into();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dump.json").display().to_string();
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [object, sleeping]});
+    std::fs::write(&file, list.to_string()).expect("written");
+    (folder, file, name)
+}
+
+#[test]
+fn what_tells_objects_apart_outlives_what_is_said_about_them() {
+    let (_folder, dump, name) = a_long_name();
+    for (columns, arguments, heading) in [
+        (60, "get inventory", "KIND NAMESPACE NAME DRIFT"),
+        (80, "get all -A", "NAMESPACE NAME"),
+        (80, "get all -A --ready-status true", "NAMESPACE NAME READY"),
+        (80, "get ks -A --ready-status true", "NAMESPACE NAME READY"),
+        (60, "get all -A", "NAME"),
+        (60, "get suspended -n apps", "KIND NAME SINCE BY UNTIL"),
+        (60, "get suspended -A", "NAMESPACE KIND NAME SINCE UNTIL"),
+    ] {
+        let of = if arguments == "get inventory" { DUMP } else { &dump };
+        let text = plain(&shown_of(of, columns, arguments));
+        let found = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(found, heading, "{arguments} on {columns} columns:\n{text}");
+        assert!(text.lines().all(|line| line.width() <= usize::from(columns)), "{arguments}:\n{text}");
+        assert!(arguments != "get all -A" || text.contains(&name), "{arguments}:\n{text}");
+    }
 }
 
 /// A dump of twelve repositories, of which two are not ready and one sleeps.
