@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
     pub resource: Option<String>,
     /// The same as the argument, as flux spells it
-    #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true)]
+    #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true, add = crate::common::complete::resources())]
     pub for_resource: Option<String>,
     /// Keep events of these types: Normal, Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory, ValueEnum};
 
 use crate::cli::Cli;
-use crate::common::complete::{COMPLETING_PLUGIN, with_names};
+use crate::common::complete::{COMPLETING_PLUGIN, is_offered, with_names};
 use crate::shell::Color;
 
 const PLUGIN: &str = "kubectl-flux_operator";
@@ -46,6 +46,9 @@ pub fn complete(arguments: &[OsString]) -> bool {
     let found = clap_complete::engine::complete(&mut completed_tree(), arguments.to_vec(), index, here.as_deref());
     let mut text = String::new();
     for candidate in found.unwrap_or_default() {
+        if !is_offered(&candidate.get_value().to_string_lossy()) {
+            continue;
+        }
         let help = candidate.get_help().map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
         text.push_str(&candidate.get_value().to_string_lossy());
         text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));

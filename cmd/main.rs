@@ -58,7 +58,7 @@ use shell::{CliError, Config, Exit, Shell};
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    clap_complete::CompleteEnv::with_factory(completed_tree).complete();
+    clap_complete::CompleteEnv::with_factory(completed_tree).shells(common::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
     if kubectl_plugin::complete(&arguments) {
         return ExitCode::SUCCESS;

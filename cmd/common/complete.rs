@@ -26,27 +26,41 @@ use crate::render::listing::{Column, Row};
 use crate::shell::usage::plugins;
 use crate::shell::{Config, GlobalArgs, Shell};
 
+mod answer;
+
+pub use answer::{is_offered, shells};
+
 /// The name by which kubectl asks for completions.
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
+/// What flux says in two words, and the grammar understands.
+const TWO_WORDS: [(&str, &[&str]); 3] = [
+    ("source", &["git", "oci", "helm", "chart", "bucket", "external"]),
+    ("image", &["repository", "policy", "update"]),
+    ("artifact", &["generator"]),
+];
+/// What the long name of a flag begins with that is never offered; nobody can type it.
+const UNTYPABLE: char = '\0';
 /// The flags of the line being completed that say which cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
 
 /// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
-    let whole: Vec<OsString> = whole_words(&line).iter().map(OsString::from).collect();
-    let unsaid = grammar::unsaid(&whole, &tree);
+    let with_flags = line.last().is_some_and(|word| word.starts_with('-'));
+    // A flag with its value says as much as one that is whole.
+    let is_told = |word: &&String| with_flags && word.contains('=');
+    let told: Vec<OsString> =
+        whole_words(&line).iter().chain(line.last().filter(is_told)).map(OsString::from).collect();
+    let unsaid = grammar::unsaid(&told, &tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
     let tree = match unsaid {
         Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
         None => tree,
     };
-    let tree = commands_first(tree, line.last().is_some_and(|word| word.starts_with('-')));
-    let names_object = line.last().is_some_and(|word| word.contains('/') && !word.starts_with('-'));
-    let tree = tree.mut_subcommands(|verb| if names_object { takes_objects(verb) } else { verb });
+    let tree = commands_first(tree.mut_subcommands(takes_objects), &line, with_flags);
     let tree = plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
         Some(_) => tree,
         None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
@@ -57,27 +71,37 @@ pub fn with_names(tree: Command) -> Command {
 
 /// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.
 fn with_noun(verb: Command, noun: Command, word: Option<String>) -> Command {
-    let is_new = |argument: &&Arg| {
-        !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
-    };
-    let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
-    let verb = verb.args(flags);
+    let verb = with_flags_of(verb, &noun);
     match word {
         Some(word) => verb.subcommand(noun.name(word).alias(Resettable::Reset).hide(true)),
         None => verb,
     }
 }
 
-/// `get ks/<TAB>` is completed as `get resources ks/` is.
+fn with_flags_of(verb: Command, noun: &Command) -> Command {
+    let is_new = |argument: &&Arg| {
+        !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
+    };
+    let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
+    verb.args(flags)
+}
+
+/// `get ks/<TAB>` is completed as `get resources ks/` is, and a flag may stand before its noun.
 fn takes_objects(verb: Command) -> Command {
-    match ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) {
-        true => verb.arg(Arg::new("object").add(resources())),
-        false => verb,
+    let noun = ["resource", "resources"].iter().find_map(|noun| verb.find_subcommand(noun)).cloned();
+    match noun {
+        Some(noun) => {
+            let nouns =
+                verb.get_subcommands().flat_map(|noun| [noun.get_name()].into_iter().chain(noun.get_all_aliases()));
+            let objects = begun_resources(nouns.map(str::to_owned).collect());
+            with_flags_of(verb, &noun).arg(Arg::new("object").num_args(0..=2).add(objects))
+        }
+        None => verb,
     }
 }
 
-/// Flags are offered after a `-`, or where nothing else can follow; of a command with several names the first one is.
-fn commands_first(command: Command, with_flags: bool) -> Command {
+/// Flags are offered after a `-`; of a command with several names the first one is.
+fn commands_first(command: Command, line: &[String], with_flags: bool) -> Command {
     let aliases: Vec<String> = command.get_visible_aliases().map(str::to_owned).collect();
     let command = match aliases.is_empty() {
         true => command,
@@ -89,12 +113,26 @@ fn commands_first(command: Command, with_flags: bool) -> Command {
             Some("filter") => argument.add(columns("=")),
             _ => argument,
         };
-        let is_shown = with_flags || argument.is_positional();
-        if is_shown { argument } else { argument.hide(true) }
+        as_spelled(argument, line)
     });
     // These two are flags that the library adds.
     let command = command.disable_help_flag(!with_flags).disable_version_flag(!with_flags);
-    command.mut_subcommands(|below| commands_first(below, with_flags))
+    command.mut_subcommands(|below| commands_first(below, line, with_flags))
+}
+
+/// A flag under the name that the line has for it; a hidden one that is not there is out of reach.
+fn as_spelled(flag: Arg, line: &[String]) -> Arg {
+    let is_typed = |long: &str| {
+        let mut typed = line.iter().filter_map(|word| word.strip_prefix("--")?.strip_prefix(long));
+        typed.any(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    let Some(long) = flag.get_long().map(str::to_owned) else { return flag };
+    let other = flag.get_all_aliases().unwrap_or_default().into_iter().find(|alias| is_typed(alias)).map(str::to_owned);
+    match other {
+        Some(other) => flag.long(other),
+        None if flag.is_hide_set() && !is_typed(&long) => flag.long(format!("{UNTYPABLE}{long}")),
+        None => flag,
+    }
 }
 
 /// Columns of the list that the line is about, for `--sort-by`; with `=` behind them for `--filter`.
@@ -165,32 +203,51 @@ pub fn kinds() -> ArgValueCandidates {
 
 /// `kind/`, then `kind/name`; names alone once a kind stands before.
 pub fn resources() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let text = current.to_string_lossy().into_owned();
-        match text.split_once('/') {
-            Some((word, _)) => match kinds::find_resource_type(word) {
-                Some(resource) => {
-                    let names = names(&resource).into_iter().map(|name| format!("{word}/{name}"));
-                    matching(current, names.collect())
-                }
-                None => vec![],
-            },
-            None => {
-                // One spelling of each, unless another one was begun.
-                let mut candidates: Vec<String> = FLUX_KINDS.iter().map(|k| k.kind.to_lowercase()).collect();
-                if !candidates.iter().any(|word| word.starts_with(&text)) {
-                    candidates = kinds::words().map(str::to_lowercase).collect();
-                    candidates.dedup();
-                }
-                let line = words_of_line();
-                let whole: Vec<&str> = whole_words(&line).iter().map(String::as_str).collect();
-                if let Some(kind) = grammar::kind_alone(&whole) {
-                    candidates = names(&kind.resource_type());
-                }
-                matching(current, candidates)
-            }
+    ArgValueCompleter::new(|current: &OsStr| resources_like(current))
+}
+
+/// The same beside nouns, once a word is begun.
+fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let line = words_of_line();
+        if current.is_empty() && second_words(whole_words(&line)).is_empty() {
+            return vec![];
         }
+        let is_noun = |found: &CompletionCandidate| nouns.iter().any(|noun| found.get_value() == noun.as_str());
+        resources_like(current).into_iter().filter(|found| !is_noun(found)).collect()
     })
+}
+
+fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
+    let text = current.to_string_lossy();
+    if let Some((word, _)) = text.split_once('/') {
+        let names = kinds::find_resource_type(word).map(|resource| names(&resource)).unwrap_or_default();
+        return matching(current, names.into_iter().map(|name| format!("{word}/{name}")).collect());
+    }
+    let line = words_of_line();
+    let whole = whole_words(&line);
+    let second = second_words(whole);
+    if !second.is_empty() {
+        return matching(current, second.iter().map(ToString::to_string).collect());
+    }
+    let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+    if let Some(kind) = grammar::kind_alone(&words) {
+        return matching(current, names(&kind.resource_type()));
+    }
+    let before = text.rfind(',').map_or("", |at| &text[..=at]);
+    // One spelling of each, until one is begun.
+    let mut spellings: Vec<String> = match text.len() > before.len() {
+        true => kinds::words().map(str::to_lowercase).collect(),
+        false => FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase()).collect(),
+    };
+    spellings.dedup();
+    matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
+}
+
+/// What makes a kind with the last of these words: `git` after `source`.
+fn second_words(whole: &[String]) -> &'static [&'static str] {
+    let last = whole.last().map(|word| word.strip_suffix('s').unwrap_or(word));
+    TWO_WORDS.iter().find(|(first, _)| Some(*first) == last).map_or(&[], |(_, second)| *second)
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -204,7 +261,8 @@ fn words_of_line() -> Vec<String> {
     if words.first().is_some_and(|program| program.ends_with(COMPLETING_PLUGIN)) {
         return words;
     }
-    words.iter().position(|w| w == "--").map(|at| words.iter().skip(at + 1).cloned().collect()).unwrap_or_default()
+    let at = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
+    answer::rejoined(words.into_iter().skip(at).collect())
 }
 
 /// All of a line's words but the one being completed.
@@ -258,6 +316,26 @@ mod tests {
         let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
         assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
         assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
+    }
+
+    #[test]
+    fn what_flux_says_in_two_words_is_a_kind() {
+        for (first, second) in TWO_WORDS {
+            for word in second {
+                assert!(grammar::kind_alone(&["get", first, word]).is_some(), "{first} {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_noun_of_instances_offers_their_names() {
+        let tree = <crate::cli::Cli as clap::CommandFactory>::command();
+        let nouns = tree.get_subcommands().filter_map(|verb| Some((verb, verb.find_subcommand("instance")?)));
+        for (verb, noun) in nouns {
+            let name = noun.get_positionals().find(|positional| positional.get_id() == "name");
+            let offers = name.is_none_or(|name| name.get::<ArgValueCompleter>().is_some());
+            assert!(offers, "{} instance", verb.get_name());
+        }
     }
 
     #[test]
