@@ -22,6 +22,11 @@ pub fn place(namespace: Option<&str>) -> String {
     namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default()
 }
 
+/// Says by which labels a list was chosen: ` with labels team=web`, or nothing.
+pub fn labelled(selector: Option<&str>) -> String {
+    selector.map(|labels| format!(" with labels {labels}")).unwrap_or_default()
+}
+
 /// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
 pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
     if let Some(error) = no_namespace(source, namespace).await {

@@ -254,7 +254,8 @@ impl<'a> Source<'a> {
                 None => match names_of(&names, namespace) {
                     here if here.is_empty() => error,
                     here => {
-                        error.hint(format!("{} in namespace {}: {here}", resource.plural, namespace.unwrap_or("any")))
+                        let place = namespace.map_or("any namespace".to_owned(), |name| format!("namespace {name}"));
+                        error.hint(format!("{} in {place}: {here}", resource.plural))
                     }
                 },
             },

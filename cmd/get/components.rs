@@ -14,7 +14,7 @@ use flux_operator::k8s::fields;
 use flux_operator::k8s::kstatus::Status;
 use serde_json::Value;
 
-use crate::common::list::{ListRequest, place, selector, show_list};
+use crate::common::list::{ListRequest, labelled, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source, instance_type};
 use crate::common::registries::SourceArgs;
 use crate::render::listing::listing;
@@ -59,7 +59,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             kinds: vec![DEPLOYMENT, POD],
             namespace: namespace.clone(),
             single: args.names.len() == 1,
-            nothing: format!("no Flux controllers found{}", place(namespace.as_deref())),
+            nothing: format!(
+                "no Flux controllers found{}{}",
+                place(namespace.as_deref()),
+                labelled(args.scope.selector.as_deref())
+            ),
         };
         // To know what is usual an instance has to be built: a table that does not show it need not wait for that.
         let OutputArgs { output, filter, .. } = &args.output;

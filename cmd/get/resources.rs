@@ -16,7 +16,9 @@ use serde_json::Value;
 use super::instance::api_missing;
 use crate::common::args::kind as parse_kind;
 use crate::common::connect::cli_error;
-use crate::common::list::{ListRequest, hint_at_namespace, place, selector, show_list, without_managed_fields};
+use crate::common::list::{
+    ListRequest, hint_at_namespace, labelled, place, selector, show_list, without_managed_fields,
+};
 use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, install_hint, within};
 use crate::render::columns_of_kind::{of_kind, row_of_kind};
 use crate::render::listing::{Cell, Column, Item, Listing, Row, item};
@@ -116,7 +118,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             kinds: kinds.iter().map(|k| k.resource_type()).collect(),
             namespace: namespace.clone(),
             single: wanted.names.len() == 1,
-            nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
+            nothing: format!(
+                "no Flux resources found{}{}",
+                place(namespace.as_deref()),
+                labelled(args.scope.selector.as_deref())
+            ),
         };
         if let (Source::Cluster(session), true, false, false) =
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)

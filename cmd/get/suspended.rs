@@ -3,7 +3,7 @@
 use flux_operator::inspect::suspended;
 
 use crate::common::args::kind as parse_kind;
-use crate::common::list::{ListRequest, place, selector, show_list};
+use crate::common::list::{ListRequest, labelled, place, selector, show_list};
 use crate::common::read_source::{ScopeArgs, Source};
 use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
@@ -54,7 +54,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             kinds: kinds.iter().map(|kind| kind.resource_type()).collect(),
             namespace: namespace.clone(),
             single: false,
-            nothing: format!("nothing is suspended{}", place(namespace.as_deref())),
+            nothing: format!(
+                "nothing is suspended{}{}",
+                place(namespace.as_deref()),
+                labelled(args.scope.selector.as_deref())
+            ),
         };
         show_list(shell, &source, options, async || {
             let view =

@@ -367,10 +367,10 @@ impl<'a> ListPrinter<'a> {
         if held.is_empty() { Ok(()) } else { self.shell.print_in_colour(&self.writer.page(&held)) }
     }
 
-    /// The line below a long table, for a terminal: a pipe gets rows only.
+    /// The line that a long table ends with; of no other format.
     pub fn sums(&self) -> Option<String> {
         let is_table = matches!(self.args.output, Format::Table | Format::Wide);
-        self.sums.text().filter(|_| is_table && self.shell.stdout_is_terminal())
+        self.sums.text().filter(|_| is_table)
     }
 
     pub fn now(&self) -> Timestamp {
@@ -433,10 +433,14 @@ fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template
 /// As [`structured`], where no object is told of: there are no names.
 pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
     match format {
-        Format::Name => Err(CliError::usage("-o name: this is about no objects that have names")
-            .hint("write -o json, yaml or jsonpath=")),
+        Format::Name => Err(no_names()),
         format => structured(value, format),
     }
+}
+
+/// The refusal of `-o name` where no object is told of.
+pub fn no_names() -> CliError {
+    CliError::usage("-o name: this is about no objects that have names").hint("write -o json, yaml or jsonpath=")
 }
 
 /// The line of an object, named as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.

@@ -169,7 +169,7 @@ fn twelve_repositories() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_long_table_ends_with_its_sums_on_a_terminal_and_a_pipe_gets_rows_only() {
+fn a_long_table_ends_with_its_sums_and_a_pipe_gets_rows_only() {
     let folder = twelve_repositories();
     let dump = folder.path().join("dump.json").display().to_string();
     let binary = env!("CARGO_BIN_EXE_flux-operator");
@@ -179,8 +179,19 @@ fn a_long_table_ends_with_its_sums_on_a_terminal_and_a_pipe_gets_rows_only() {
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
     let text = session.exp_string("END").expect("the command ends");
     assert!(text.contains("2 of 12 not ready, 1 suspended"), "{text}");
-    let pipe = crate::cli::support::run(&["get", "gitrepo", "-A", "--from", &dump]).exits(0);
-    assert_eq!((pipe.stdout.lines().count(), pipe.stderr.as_str()), (13, ""));
+    for (arguments, rows, told) in [
+        (&[][..], 13, "2 of 12 not ready, 1 suspended\n"),
+        (&["-o", "wide"], 13, "2 of 12 not ready, 1 suspended\n"),
+        (&["--quiet"], 13, ""),
+        (&["-o", "name"], 12, ""),
+        (&["-o", "json"], 0, ""),
+        (&["-o", "yaml"], 0, ""),
+    ] {
+        let list = ["get", "gitrepo", "-A", "--from", &dump];
+        let pipe = crate::cli::support::run(&[&list, arguments].concat()).exits(0);
+        assert_eq!(pipe.stderr, told, "{arguments:?}");
+        assert!(rows == 0 || pipe.stdout.lines().count() == rows, "{arguments:?}: {}", pipe.stdout);
+    }
 }
 
 #[test]
@@ -335,6 +346,7 @@ fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
         &["get", "inventory"],
         &["get", "instance", "-A"],
         &["get", "all", "-A"],
+        &["get", "suspended", "-A"],
         &["stats"],
     ] {
         let arguments = [arguments, &["--filter", "name=nothing-like-it"]].concat();
@@ -343,6 +355,21 @@ fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
         assert!(run.stdout.is_empty(), "{arguments:?}: {}", run.stdout);
         assert!(run.stderr.contains("match the filters"), "{arguments:?}: {}", run.stderr);
     }
+}
+
+#[test]
+fn an_empty_list_says_what_was_looked_for() {
+    for (line, said) in [
+        ("get all -A -l a=zzz", "no Flux resources found with labels a=zzz\n"),
+        ("get all -n apps -l a=zzz", "no Flux resources found in namespace apps with labels a=zzz\n"),
+        ("get suspended -A -l a=zzz", "nothing is suspended with labels a=zzz\n"),
+        ("get suspended -A --filter name=zz", "the one that was found does not match the filters\n"),
+        ("get suspended -A --ready-status Unknown", "the one that was found does not match the filters\n"),
+    ] {
+        let run = super::read(&line.split(' ').collect::<Vec<_>>()).exits(0);
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", said), "{line}");
+    }
+    super::read(&["get", "ks", "hr", "-A"]).exits(3).stderr_has("kustomizations in any namespace: flux-system, web");
 }
 
 #[test]
