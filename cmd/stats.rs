@@ -8,7 +8,7 @@ use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, show_list};
 use crate::common::read_source::{FromArgs, Source};
 use crate::render::listing::{Listing, listing};
-use crate::shell::output::OutputArgs;
+use crate::shell::output::{Format, OutputArgs, no_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Count Flux objects by kind: running, failing, suspended, storage
@@ -33,6 +33,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if matches!(args.output.output, Format::Name) {
+        return Err(no_names());
+    }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = shell.global().namespace().map(str::to_owned).filter(|_| !args.all_namespaces);

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use clap::builder::Resettable;
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
@@ -113,30 +114,52 @@ impl Config {
         environment::text(environment::OUTPUT).or_else(|| self.output.as_ref().map(|output| output.0.clone()))
     }
 
-    /// Lays the defaults of flags over those of the program, for every command that has the flag.
+    /// Lays the defaults of flags over those of the program, for every command that has the flag and can do what they say.
     pub fn with_defaults(&self, command: clap::Command) -> clap::Command {
         let command = match self.color {
             Some(color) => command.mut_arg("color", |flag| flag.default_value(color.as_str())),
             None => command,
         };
-        match &self.output {
-            Some(FormatText(output)) => with_output(command, output),
-            None => command,
+        let variable = environment::text(environment::OUTPUT);
+        match (variable.as_deref(), self.output.as_ref().map(|output| output.0.as_str())) {
+            (None, None) => command,
+            (variable, file) => with_output(command, variable, file),
         }
     }
 }
 
+/// Commands that tell of no objects that have names.
+const NAMELESS: [&str; 4] = ["check", "debug", "migrate", "stats"];
+
+/// Whether a command can answer in a format.
+fn takes(command: &clap::Command, format: &str) -> bool {
+    let is_list = || command.get_arguments().any(|flag| flag.get_id() == "sort_by");
+    match format.parse() {
+        Ok(Format::Name) => !NAMELESS.contains(&command.get_name()),
+        Ok(Format::CustomColumns(_)) => is_list(),
+        _ => true,
+    }
+}
+
 /// Only the `--output` that the environment knows as well: others name other formats.
-fn with_output(command: clap::Command, output: &str) -> clap::Command {
+fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str>) -> clap::Command {
     let is_ours = |flag: &clap::Arg| {
         flag.get_id() == "output" && flag.get_env().is_some_and(|variable| variable == environment::OUTPUT)
     };
     let command = if command.get_arguments().any(is_ours) {
-        command.mut_arg("output", |flag| flag.default_value(output.to_owned()))
+        let is_left_out = variable.is_some_and(|format| !takes(&command, format));
+        let usual = file.filter(|format| takes(&command, format)).map(str::to_owned);
+        command.mut_arg("output", |flag| {
+            let flag = if is_left_out { flag.env(Resettable::Reset) } else { flag };
+            match usual {
+                Some(usual) => flag.default_value(usual),
+                None => flag,
+            }
+        })
     } else {
         command
     };
-    command.mut_subcommands(|below| with_output(below, output))
+    command.mut_subcommands(|below| with_output(below, variable, file))
 }
 
 fn path() -> Option<PathBuf> {

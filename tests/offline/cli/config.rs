@@ -35,6 +35,31 @@ fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
 }
 
 #[test]
+fn a_default_that_does_not_fit_a_command_is_left_out() {
+    const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+    let nothing = folder("");
+    for (format, lines) in [
+        ("name", &[&["check"][..], &["stats"], &["debug", "ks", "web", "-n", "apps", "--vars"]][..]),
+        ("custom-columns=N:.name", &[&["check"], &["status"], &["why"], &["tree", "instance"]]),
+    ] {
+        let by_file = folder(&format!("output: {format}\n"));
+        for line in lines {
+            let line = [line, &["--from", DUMP][..]].concat();
+            let usual = run(&nothing, &line, &[]);
+            for (folder, variables) in [(&by_file, &[][..]), (&nothing, &[("FLUX_OPERATOR_OUTPUT", format)])] {
+                let found = run(folder, &line, variables);
+                assert_eq!((&found.stdout, found.code), (&usual.stdout, usual.code), "{line:?}: {}", found.stderr);
+            }
+            run(&nothing, &[&line[..], &["-o", format]].concat(), &[]).exits(2);
+        }
+    }
+    // What fits the command behind one that does not is taken.
+    let json = folder("output: json\n");
+    let variable = [("FLUX_OPERATOR_OUTPUT", "name")];
+    assert!(run(&json, &["stats", "--from", DUMP], &variable).exits(0).stdout.starts_with('{'));
+}
+
+#[test]
 fn the_namespace_of_the_file_is_used_where_nothing_else_names_one() {
     let folder = folder("namespace: usual\n");
     let create = ["create", "instance"];
