@@ -34,7 +34,8 @@ pub struct Args {
     /// Keep events of these types: Normal, Warning
     #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]
     pub types: Vec<String>,
-    /// Keep events since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    /// Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<When>,
     /// Show events of all namespaces

@@ -36,7 +36,8 @@ pub struct Args {
     /// KIND/NAME, or KIND NAME, of a Flux object; all lines without
     #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
-    /// Lines since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    /// Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<When>,
     /// The last lines only

@@ -27,7 +27,8 @@ use crate::shell::{CliError, Exit, Shell};
     # From a dump somebody sent\n  \
     flux-operator what-changed --from ./dump")]
 pub struct Args {
-    /// Since when: 30m, 2h, 3d, or 2026-11-22T08:00:00Z
+    /// Since when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub since: When,
     /// All namespaces, whatever -n says

@@ -651,7 +651,7 @@ module completions {
   export extern "flux-operator events" [
     --for: string             # The same as the argument, as flux spells it
     --types: string@"nu-complete flux-operator events types" # Keep events of these types: Normal, Warning
-    --since: string           # Keep events since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    --since: string           # Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # Show events of all namespaces
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -769,7 +769,7 @@ module completions {
 
   # Show the logs of Flux's controllers as one, in the order of time
   export extern "flux-operator logs" [
-    --since: string           # Lines since then: 10m, 2h, 3d, or 2026-11-22T08:00:00Z
+    --since: string           # Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --tail: string            # The last lines only
     --level: string@"nu-complete flux-operator logs level" # Lines that matter at least this much
     --controller: string      # Lines of this controller, with or without -controller, repeatable
@@ -1117,7 +1117,7 @@ module completions {
 
   # Show who changed what, in the order of time
   export extern "flux-operator what-changed" [
-    --since: string           # Since when: 30m, 2h, 3d, or 2026-11-22T08:00:00Z
+    --since: string           # Since when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -2402,7 +2402,7 @@ module completions {
   # Suspend the reconciliation of a FluxInstance
   export extern "flux-operator suspend instance" [
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
-    --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    --until: string           # Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2442,7 +2442,7 @@ module completions {
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
-    --until: string           # Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    --until: string           # Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config

@@ -7,7 +7,9 @@ use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
 use flux_operator::format::{json, yaml};
 use flux_operator::request::SuspendNote;
-use jiff::{SignedDuration, Span, Timestamp};
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use serde::Serialize;
 
 use super::target::{Named, Wanted};
@@ -37,11 +39,12 @@ pub struct WaitArgs {
     pub wait: bool,
 }
 
-/// A moment: so long from now or ago, or a time.
+/// A moment: so long from now or ago, a time, or a time of every day, in UTC where no zone is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Distance(SignedDuration),
     At(Timestamp),
+    Daily(Time),
 }
 
 impl FromStr for When {
@@ -51,31 +54,46 @@ impl FromStr for When {
         if let Ok(time) = text.parse() {
             return Ok(When::At(time));
         }
+        // A date is the beginning of its day.
+        let date = text.parse::<DateTime>().ok().and_then(|date| date.to_zoned(TimeZone::UTC).ok());
+        if let Some(date) = date {
+            return Ok(When::At(date.timestamp()));
+        }
+        if let Some(time) = text.parse().ok().filter(|_| text.contains(':')) {
+            return Ok(When::Daily(time));
+        }
         let span: Option<Span> = text.parse().ok();
         let duration = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
-        duration
-            .filter(|duration| duration.is_positive())
-            .map(When::Distance)
-            .ok_or_else(|| "write how long (30m, 2h, 3d) or a time (2026-11-22T18:00:00Z)".to_owned())
+        duration.filter(|duration| duration.is_positive()).map(When::Distance).ok_or_else(|| {
+            "write how long (30m, 2h, 3d) or a time in UTC (18:00, 2026-11-22, 2026-11-22T18:00:00Z)".to_owned()
+        })
     }
 }
 
 impl When {
-    /// So long before now, or the time; `None` beyond the calendar.
+    /// So long before now, the time, or the last one of every day; `None` beyond the calendar.
     pub fn before(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             When::Distance(duration) => now.checked_sub(duration).ok(),
             When::At(time) => Some(time),
+            When::Daily(time) => [0, -1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at <= now)),
         }
     }
 
-    /// So long after now, or the time; `None` beyond the calendar.
+    /// So long after now, the time, or the next one of every day; `None` beyond the calendar.
     pub fn after(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             When::Distance(duration) => now.checked_add(duration).ok(),
             When::At(time) => Some(time),
+            When::Daily(time) => [0, 1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at > now)),
         }
     }
+}
+
+/// A time of the day so many days from that of `now`.
+fn on_day(now: Timestamp, days: i64, time: Time) -> Option<Timestamp> {
+    let day = now.to_zoned(TimeZone::UTC).date().checked_add(days.days()).ok()?;
+    Some(day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 /// What is written on an object that is suspended.
@@ -84,8 +102,9 @@ pub struct NoteArgs {
     /// Why, for whoever finds it asleep; `get suspended` shows it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Until when: 30m, 2h, 3d, or 2026-11-22T18:00:00Z. Nothing resumes by
-    /// itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    /// Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended`
+    /// shows it as overdue, `resume --overdue` acts
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
 }
@@ -99,7 +118,7 @@ impl NoteArgs {
             Some(Some(until)) if until > now => Some(until),
             Some(_) => {
                 return Err(CliError::usage("--until is no time to come")
-                    .hint("write how long (30m, 2h, 3d) or a later time (2026-11-22T18:00:00Z)"));
+                    .hint("write how long (30m, 2h, 3d) or a later time in UTC (18:00, 2026-11-22T18:00:00Z)"));
             }
         };
         Ok(SuspendNote { reason: self.reason.as_deref().filter(|text| !text.trim().is_empty()), until })
@@ -297,6 +316,11 @@ mod tests {
             ("1h30m", "2026-11-22T13:30:00Z", "2026-11-22T10:30:00Z"),
             ("3d", "2026-11-25T12:00:00Z", "2026-11-19T12:00:00Z"),
             ("2026-11-22T18:00:00+02:00", "2026-11-22T16:00:00Z", "2026-11-22T16:00:00Z"),
+            ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+            ("2026-12-01T18:00", "2026-12-01T18:00:00Z", "2026-12-01T18:00:00Z"),
+            ("18:00", "2026-11-22T18:00:00Z", "2026-11-21T18:00:00Z"),
+            ("09:30:15", "2026-11-23T09:30:15Z", "2026-11-22T09:30:15Z"),
+            ("12:00", "2026-11-23T12:00:00Z", "2026-11-22T12:00:00Z"),
         ];
         for (text, after, before) in rows {
             let when: When = text.parse().unwrap();
@@ -306,7 +330,7 @@ mod tests {
                 (Some(after), Some(before))
             );
         }
-        for wrong in ["", "3", "-1h", "0s", "soon", "1y"] {
+        for wrong in ["", "3", "18", "1800", "25:00", "2026-13-01", "-1h", "0s", "soon", "1y"] {
             assert!(wrong.parse::<When>().is_err(), "{wrong}");
         }
         let note = |until: &str| {
