@@ -319,7 +319,15 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
     let path = cluster.kubeconfig().path();
     let ask = |words: &'static [&'static str]| complete(path, cluster.folder(), words);
     assert_eq!(ask(&["flux-operator", "get", "instance", "fl"]).await.0, ["flux"]);
+    for words in [
+        &["flux-operator", "tree", "instance", ""][..],
+        &["flux-operator", "why", "instance", ""],
+        &["flux-operator", "reconcile", "instance", ""],
+    ] {
+        assert_eq!(ask(words).await.0, ["flux"], "{words:?}");
+    }
     assert_eq!(ask(&["flux-operator", "trace", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
+    assert_eq!(ask(&["flux-operator", "events", "--for", "gitrepo/po"]).await.0, ["gitrepo/podinfo"]);
     // Names of the kind that was typed, wherever a kind may stand.
     for words in [
         &["flux-operator", "get", "resources", "gitrepo", "po"][..],
