@@ -98,10 +98,10 @@ fn filtered(bencher: Bencher, filter: &LogFilter) {
 #[divan::bench(sample_count = 5)]
 fn logs_of_one_object(bencher: Bencher) {
     let object = ObjectId::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("scale-00"), "app-4711");
-    filtered(bencher, &LogFilter { object: Some(object), least: None });
+    filtered(bencher, &LogFilter { objects: vec![object], least: None });
 }
 
 #[divan::bench(sample_count = 5)]
 fn logs_of_errors(bencher: Bencher) {
-    filtered(bencher, &LogFilter { object: None, least: Some(Severity::Error) });
+    filtered(bencher, &LogFilter { objects: vec![], least: Some(Severity::Error) });
 }

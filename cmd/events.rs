@@ -1,12 +1,14 @@
-//! `events [KIND[/NAME]]`: what happened to Flux objects.
+//! `events [KIND[/NAME…]]`: what happened to Flux objects.
+
+use std::cell::RefCell;
 
 use flux_operator::api::kinds::{self, EVENT};
 use flux_operator::inspect::events::{self, EventRow, Filter};
-use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::{ObjectId, ResourceType};
 
 use crate::common::args::{When, unknown_kind};
 use crate::common::list::{ListRequest, place, show_list, without_managed_fields};
-use crate::common::read_source::{FromArgs, Source};
+use crate::common::read_source::{FromArgs, Lacking, Named, Source, named};
 use crate::render::listing::{Listing, Row, item};
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -25,9 +27,9 @@ use crate::shell::{CliError, Exit, Shell};
     # Follow all namespaces\n  \
     flux-operator events -A -w")]
 pub struct Args {
-    /// KIND or KIND/NAME; all Flux kinds without
+    /// KIND, KIND NAME… or KIND/NAME…; all Flux kinds without
     #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
-    pub resource: Option<String>,
+    pub resource: Vec<String>,
     /// The same as the argument, as flux spells it
     #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true, add = crate::common::complete::resources())]
     pub for_resource: Option<String>,
@@ -51,13 +53,15 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let wanted = args.resource.as_deref().or(args.for_resource.as_deref());
-    let (kind, name) = match wanted.map(|w| w.split_once('/').unwrap_or((w, ""))) {
-        Some((word, name)) => {
-            let kind = kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word))?;
-            (Some(kind), Some(name).filter(|n| !n.is_empty()))
+    let words: Vec<String> = args.resource.iter().chain(&args.for_resource).cloned().collect();
+    let kind = |word: &str| kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word));
+    let (kinds, objects) = match named(&words)? {
+        Named::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
+        Named::Objects(objects) => {
+            let objects: Result<Vec<_>, CliError> =
+                objects.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
+            (vec![], objects?)
         }
-        None => (None, None),
     };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
@@ -72,33 +76,24 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             kinds: vec![EVENT],
             namespace: namespace.clone(),
             single: false,
-            nothing: match wanted {
-                Some(wanted) => format!("no events of {wanted}{}", place(namespace.as_deref())),
-                None => format!("no events of Flux objects{}", place(namespace.as_deref())),
+            nothing: match words.as_slice() {
+                [] => format!("no events of Flux objects{}", place(namespace.as_deref())),
+                words => format!("no events of {}{}", words.join(" "), place(namespace.as_deref())),
             },
         };
-        show_list(shell, &source, options, async || {
+        let lacking = RefCell::new(Lacking::of(objects.len()));
+        let exit = show_list(shell, &source, options, async || {
             let since = args.since.and_then(|since| since.before(source.now()));
             let mut filter = Filter { types: args.types.clone(), since, ..Filter::default() };
-            if let Some(kind) = &kind {
-                match name {
-                    // An object that is gone may have left events; one that is there also names its source.
-                    Some(name) => match source.object(shell, kind, namespace.as_deref(), name).await {
-                        Ok(object) => filter.objects = events::related(&object),
-                        Err(error) if error.exit() == Exit::NotFound => {
-                            let reference = ObjectId::new(&kind.group, &kind.kind, namespace.as_deref(), name);
-                            let left = Filter { objects: vec![reference], ..filter.clone() };
-                            let count =
-                                source.view(shell, |s| events::rows(s, namespace.as_deref(), &left).len()).await?;
-                            if count.value == 0 {
-                                return Err(error);
-                            }
-                            filter = left;
-                        }
-                        Err(error) => return Err(error),
-                    },
-                    None => filter.kinds = vec![kind.kind.to_string()],
-                }
+            filter.kinds = kinds.iter().map(|kind| kind.kind.to_string()).collect();
+            let mut now = Lacking::of(objects.len());
+            for (kind, name) in &objects {
+                let related = related(shell, &source, kind, namespace.as_deref(), name, &filter).await;
+                filter.objects.extend(now.found(related)?.into_iter().flatten());
+            }
+            lacking.replace(now);
+            if filter.objects.is_empty() && !objects.is_empty() {
+                return Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: vec![] });
             }
             let viewed = source
                 .view(shell, |snapshot| {
@@ -114,6 +109,29 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             });
             Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: items.collect() })
         })
-        .await
+        .await?;
+        lacking.into_inner().told(shell, exit)
     })
+}
+
+/// The object of a name and its source. One that is gone may have left events.
+async fn related(
+    shell: &Shell,
+    source: &Source<'_>,
+    kind: &ResourceType,
+    namespace: Option<&str>,
+    name: &str,
+    filter: &Filter,
+) -> Result<Vec<ObjectId>, CliError> {
+    let missing = match source.object(shell, kind, namespace, name).await {
+        Ok(object) => return Ok(events::related(&object)),
+        Err(error) if error.exit() == Exit::NotFound => error,
+        Err(error) => return Err(error),
+    };
+    let gone = vec![ObjectId::new(&kind.group, &kind.kind, namespace, name)];
+    let left = Filter { objects: gone.clone(), ..filter.clone() };
+    match source.view(shell, |snapshot| events::rows(snapshot, namespace, &left).len()).await?.value {
+        0 => Err(missing),
+        _ => Ok(gone),
+    }
 }

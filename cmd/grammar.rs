@@ -17,6 +17,8 @@ enum Nouns {
     Own,
     /// The verb takes the object itself, as `KIND/NAME`.
     Object,
+    /// The verb takes a field, as `KIND.FIELD`.
+    Field,
 }
 
 impl Nouns {
@@ -42,7 +44,7 @@ const VERBS: [(&str, Nouns); 19] = [
     ("delete", Nouns::Any("resource")),
     ("events", Nouns::Object),
     ("trace", Nouns::Object),
-    ("explain", Nouns::Object),
+    ("explain", Nouns::Field),
     ("logs", Nouns::Object),
     ("debug", Nouns::Object),
     ("impact", Nouns::Object),
@@ -52,7 +54,7 @@ const TAKES_ALL: [&str; 2] = ["wait", "export"];
 const ALL: [&str; 3] = ["--all", "-l", "--selector"];
 
 /// The two words that flux has for a kind, and the kind.
-const WORDS_OF_FLUX: [(&str, &str, &str); 14] = [
+const WORDS_OF_FLUX: [(&str, &str, &str); 11] = [
     ("source", "git", "GitRepository"),
     ("source", "oci", "OCIRepository"),
     ("source", "helm", "HelmRepository"),
@@ -63,10 +65,7 @@ const WORDS_OF_FLUX: [(&str, &str, &str); 14] = [
     ("image", "repository", "ImageRepository"),
     ("image", "policy", "ImagePolicy"),
     ("image", "update", "ImageUpdateAutomation"),
-    ("alert", "provider", "Provider"),
     ("alert-provider", "", "Provider"),
-    ("alert-providers", "", "Provider"),
-    ("alerts", "", "Alert"),
 ];
 
 /// `resume --overdue`.
@@ -100,6 +99,9 @@ fn with_counted_verbosity(arguments: &[OsString]) -> Vec<OsString> {
 fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let first = positional(arguments, 1, &[tree])?;
     let word = arguments.get(first)?.to_str()?;
+    if word == "help" {
+        return topic(arguments, tree, first);
+    }
     if let Some(flag) = arguments.iter().position(|argument| argument == OVERDUE).filter(|_| word == "resume") {
         // A flag that stands for objects is a noun.
         let mut ordered = arguments.to_vec();
@@ -110,21 +112,35 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let (_, nouns) = VERBS.iter().find(|(verb, _)| *verb == word)?;
     let (verb, positions) = verb_and_words(arguments, tree, first)?;
     let words: Vec<&str> = positions.iter().filter_map(|position| arguments.get(*position)?.to_str()).collect();
+    let words = with_kinds_of_group(&words);
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_object = matches!(nouns, Nouns::Object | Nouns::Field);
+    let says_resource = is_object && words.len() > 1 && matches!(words.first(), Some(&"resource" | &"resources"));
+    if says_resource {
+        words.remove(0);
+    }
+    let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let replaced = match words.split_first() {
-        None if !matches!(nouns, Nouns::Object) => nothing_but_a_file(arguments, verb)?,
+        None if !is_object => nothing_but_a_file(arguments, verb)?,
         None => return None,
-        // What has been said already in the tree's own words.
-        Some((noun, names)) if verb.get_subcommands().any(|command| is_called(command, noun)) => {
-            let singular = noun.strip_suffix('s').filter(|_| *noun == "resources" && !names.is_empty())?;
-            let own = verb.get_subcommands().find(|command| command.get_name() == singular)?;
-            [&[own.get_name().to_owned()], names.iter().map(ToString::to_string).collect::<Vec<_>>().as_slice()]
-                .concat()
-        }
-        Some(_) => object_words(&words, nouns, verb)?,
+        Some((noun, names)) if let Some(own) = noun_of(verb, noun, names) => match names {
+            [_, _, ..] if kinds::find(noun).is_some() && !matches!(nouns, Nouns::Own) => {
+                object_words(&words, nouns, verb)?
+            }
+            // A word of flux behind our noun.
+            [first, ..] if Nouns::is(nouns, own.get_name()) && kinds::find(kind_and_name(first).0).is_none() => {
+                object_words(names, nouns, verb)
+                    .unwrap_or_else(|| [vec![own.get_name().to_owned()], as_said(names)].concat())
+            }
+            // What has been said already in the tree's own words.
+            _ if is_called(own, noun) && positions.first() == Some(&(first + 1)) => return None,
+            _ => [vec![own.get_name().to_owned()], as_said(names)].concat(),
+        },
+        Some(_) => object_words(&words, nouns, verb).or_else(|| says_resource.then(|| as_said(&words)))?,
     };
     // The words of the objects follow the verb, the flags follow them.
-    let is_kind_alone =
-        matches!(replaced.as_slice(), [noun, kind] if Nouns::is(nouns, noun) && kinds::find(kind).is_some());
+    let are_kinds = |word: &str| word.split(',').all(|kind| kinds::find(kind).is_some());
+    let is_kind_alone = matches!(replaced.as_slice(), [noun, word] if Nouns::is(nouns, noun) && are_kinds(word));
     let mut ordered: Vec<OsString> = arguments.get(..=first)?.to_vec();
     ordered.extend(replaced.into_iter().map(OsString::from));
     let says_which = |argument: &OsString| {
@@ -139,6 +155,42 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let rest = arguments.iter().enumerate().skip(first + 1).filter(|(index, _)| !positions.contains(index));
     ordered.extend(rest.map(|(_, argument)| argument.clone()));
     Some(ordered)
+}
+
+/// `help get ks`: the help of the command that `get ks` runs.
+fn topic(arguments: &[OsString], tree: &Command, first: usize) -> Option<Vec<OsString>> {
+    let line = [arguments.get(..1)?, arguments.get(first + 1..)?].concat();
+    let mut topic = arguments.get(..=first)?.to_vec();
+    let mut below = tree;
+    for word in ordered(&line, tree)?.iter().skip(1) {
+        let Some(command) = word.to_str().and_then(|word| below.find_subcommand(word)) else { break };
+        topic.push(word.clone());
+        below = command;
+    }
+    Some(topic)
+}
+
+/// The verb's own noun that a word means, in the singular or the plural; with names after it the one that takes names.
+fn noun_of<'a>(verb: &'a Command, word: &str, names: &[&str]) -> Option<&'a Command> {
+    let find = |word: &str| verb.get_subcommands().find(|command| is_called(command, word));
+    let (one, many) = (word.strip_suffix('s').unwrap_or(word), format!("{word}s"));
+    match word {
+        "resources" if !names.is_empty() => find(one).or_else(|| find(word)),
+        _ => find(word).or_else(|| find(one)).or_else(|| find(&many)),
+    }
+}
+
+/// `sources all`, flux's words for every kind of a group, as `KIND,KIND`.
+fn with_kinds_of_group(words: &[&str]) -> Vec<String> {
+    let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match words {
+        [group, all, rest @ ..] if all.eq_ignore_ascii_case("all") => {
+            let of_group = WORDS_OF_FLUX.iter().filter(|(one, two, _)| !two.is_empty() && *one == singular(group));
+            let kinds: Vec<&str> = of_group.map(|(_, _, kind)| *kind).collect();
+            if kinds.is_empty() { as_said(words) } else { [vec![kinds.join(",")], as_said(rest)].concat() }
+        }
+        _ => as_said(words),
+    }
 }
 
 /// The command of the verb at `first`, and the positions of the words after it.
@@ -204,6 +256,9 @@ fn nothing_but_a_file(arguments: &[OsString], verb: &Command) -> Option<Vec<Stri
 
 /// Brings the words of objects into the order of the verb; `None` when they name no kind.
 fn object_words(words: &[&str], nouns: &Nouns, verb: &Command) -> Option<Vec<String>> {
+    if matches!(nouns, Nouns::Field) {
+        return Some(vec![field(words)]);
+    }
     let (kind, names) = kind_and_names(words)?;
     let own = verb.get_subcommands().find(|command| {
         let name = if kind.kind == "FluxInstance" { INSTANCE.to_owned() } else { kind.kind.to_lowercase() };
@@ -218,6 +273,7 @@ fn object_words(words: &[&str], nouns: &Nouns, verb: &Command) -> Option<Vec<Str
         (Nouns::Any(noun), _, Names::Many(objects)) => Some([vec![(*noun).to_owned()], objects].concat()),
         (Nouns::Object, _, Names::None) => Some(vec![kind.kind.to_owned()]),
         (Nouns::Object, _, Names::One(name)) => Some(vec![format!("{}/{name}", kind.kind)]),
+        (Nouns::Object, _, Names::Many(objects)) => Some(objects),
         _ => None,
     }
 }
@@ -232,37 +288,78 @@ enum Names {
 
 fn kind_and_names(words: &[&str]) -> Option<(&'static FluxKind, Names)> {
     let (first, rest) = words.split_first()?;
-    let as_written = |words: &[&str]| Names::Many(words.iter().map(ToString::to_string).collect());
-    if let Some((kind, name)) = first.split_once('/') {
-        let kind = kinds::find(kind)?;
-        return Some((kind, if rest.is_empty() { Names::One(name.to_owned()) } else { as_written(words) }));
+    if let Some((kind, _)) = first.split_once(',').filter(|_| !first.contains('/')) {
+        let kinds = first.split(',').map(in_our_words).collect::<Vec<_>>().join(",");
+        let names = rest.iter().map(ToString::to_string);
+        return Some((kind_of(kind)?, Names::Many([kinds].into_iter().chain(names).collect())));
     }
-    if let Some((kind, _)) = first.split_once(',') {
-        return Some((kinds::find(kind)?, as_written(words)));
-    }
-    let (kind, rest) = match kinds::find(first) {
-        Some(kind) => (kind, rest),
-        None => kind_of_flux(first, rest)?,
+    let (word, name) = kind_and_name(first);
+    let (kind, name, rest) = match kind_of(word) {
+        Some(kind) => (kind, name, rest),
+        None => kind_of_two(first, rest)?,
     };
-    let names = match rest {
-        [] => Names::None,
-        [name] => Names::One((*name).to_owned()),
-        names => Names::Many(names.iter().map(|name| format!("{}/{name}", kind.kind)).collect()),
+    let names = match (name, rest) {
+        (None, []) => Names::None,
+        (Some(name), []) | (None, &[name]) => Names::One(name.to_owned()),
+        (None, names) => Names::Many(names.iter().map(|name| format!("{}/{name}", kind.kind)).collect()),
+        (Some(name), others) => {
+            let first = if kind_of(word).is_some() { in_our_words(first) } else { format!("{}/{name}", kind.kind) };
+            Names::Many([first].into_iter().chain(others.iter().map(|word| in_our_words(word))).collect())
+        }
     };
     Some((kind, names))
 }
 
-/// `source git`, `sources git`, `image policy`; and what follows.
-fn kind_of_flux<'a>(first: &str, rest: &'a [&'a str]) -> Option<(&'static FluxKind, &'a [&'a str])> {
-    let singular = first.strip_suffix('s').unwrap_or(first);
-    WORDS_OF_FLUX.iter().find_map(|(one, two, kind)| {
-        let rest = match (two.is_empty(), rest.split_first()) {
-            (true, _) if *one == first => rest,
-            (false, Some((second, rest))) if *one == singular && *two == second.trim_end_matches('s') => rest,
-            _ => return None,
-        };
-        Some((kinds::find(kind)?, rest))
-    })
+/// Splits `KIND/NAME`.
+fn kind_and_name(word: &str) -> (&str, Option<&str>) {
+    word.split_once('/').map_or((word, None), |(kind, name)| (kind, Some(name)))
+}
+
+/// `alert-provider/slack` with a word that the other rooms know as well.
+fn in_our_words(word: &str) -> String {
+    let (first, name) = kind_and_name(word);
+    match (kind_of(first).filter(|_| kinds::find(first).is_none()), name) {
+        (Some(kind), Some(name)) => format!("{}/{name}", kind.kind),
+        (Some(kind), None) => kind.kind.to_owned(),
+        (None, _) => word.to_owned(),
+    }
+}
+
+/// The kind that one word means.
+fn kind_of(word: &str) -> Option<&'static FluxKind> {
+    let of_flux = || WORDS_OF_FLUX.iter().find(|(one, two, _)| two.is_empty() && *one == singular(word));
+    kinds::find(word).or_else(|| kinds::find(of_flux()?.2))
+}
+
+/// `source git`, `sources git`, `image policies`, with or without a name as in `source git/app`; and what follows.
+fn kind_of_two<'a>(first: &str, rest: &'a [&'a str]) -> Option<(&'static FluxKind, Option<&'a str>, &'a [&'a str])> {
+    let (second, rest) = rest.split_first()?;
+    let (second, name) = kind_and_name(second);
+    let words = (singular(first), singular(second));
+    let (_, _, kind) =
+        WORDS_OF_FLUX.iter().find(|(one, two, _)| (*one, *two) == (words.0.as_str(), words.1.as_str()))?;
+    Some((kinds::find(kind)?, name, rest))
+}
+
+/// `git` for `Gits`, `policy` for `policies`.
+fn singular(word: &str) -> String {
+    let word = word.to_lowercase();
+    match word.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => word.strip_suffix('s').unwrap_or(&word).to_owned(),
+    }
+}
+
+/// `source git.spec` and `ks spec path` as `KIND.FIELD`.
+fn field(words: &[&str]) -> String {
+    let of_flux = || {
+        let (first, rest) = words.split_first()?;
+        let (second, rest) = rest.split_first()?;
+        let (second, path) = second.split_once('.').map_or((*second, None), |(kind, path)| (kind, Some(path)));
+        let (kind, ..) = kind_of_two(first, &[second])?;
+        Some([vec![kind.kind], path.into_iter().collect(), rest.to_vec()].concat().join("."))
+    };
+    of_flux().unwrap_or_else(|| words.join("."))
 }
 
 fn is_called(command: &Command, word: &str) -> bool {
@@ -366,6 +463,9 @@ mod tests {
         ("suspend ks", "suspend resource Kustomization"),
         ("explain source git", "explain GitRepository"),
         ("explain ks.spec.path", "explain ks.spec.path"),
+        ("explain ks spec path", "explain ks.spec.path"),
+        ("explain source git.spec", "explain GitRepository.spec"),
+        ("explain sources gits spec", "explain GitRepository.spec"),
         ("explain instance.spec", "explain instance.spec"),
         ("logs image policy app", "logs ImagePolicy/app"),
         ("debug hr app --values", "debug HelmRelease/app --values"),
@@ -384,6 +484,50 @@ mod tests {
         ("suspend image update app", "suspend resource ImageUpdateAutomation/app"),
         ("get images policy", "get resources ImagePolicy"),
         ("get alert-providers", "get resources Provider"),
+        ("get alert-provider/slack", "get resources Provider/slack"),
+        ("get source git/app hr/web", "get resources GitRepository/app hr/web"),
+        ("get all source git app", "get resources GitRepository/app"),
+        ("get resources alert-provider slack", "get resources Provider/slack"),
+        ("suspend alert-provider,hr a", "suspend resource Provider,hr a"),
+        ("suspend alert-provider/a ks/b", "suspend resource Provider/a ks/b"),
+        (
+            "get sources all",
+            "get resources GitRepository,OCIRepository,HelmRepository,HelmChart,Bucket,ExternalArtifact",
+        ),
+        ("get images all -A", "get resources ImageRepository,ImagePolicy,ImageUpdateAutomation -A"),
+        ("get images policies", "get resources ImagePolicy"),
+        ("get image repositories", "get resources ImageRepository"),
+        ("get Source Git", "get resources GitRepository"),
+        ("get source git/app", "get resources GitRepository/app"),
+        ("get gitrepos", "get resources GitRepository"),
+        // Several objects.
+        ("tree ks a b", "tree resource Kustomization/a Kustomization/b"),
+        ("tree kustomization a b", "tree resource Kustomization/a Kustomization/b"),
+        ("tree ks/a hr/b", "tree resource ks/a hr/b"),
+        ("why ks a b", "why Kustomization/a Kustomization/b"),
+        ("why instance a b", "why FluxInstance/a FluxInstance/b"),
+        ("trace deploy a b", "trace deploy a b"),
+        ("events source git a b", "events GitRepository/a GitRepository/b"),
+        ("suspend ks,gitrepo podinfo", "suspend resource ks,gitrepo podinfo"),
+        ("wait ks,hr", "wait resource ks,hr --all"),
+        ("delete --yes resource ks/app", "delete resource ks/app --yes"),
+        ("get -A instance", "get instance -A"),
+        // Singular and plural.
+        ("suspend resources ks/app", "suspend resource ks/app"),
+        ("wait resources ks/app hr/web", "wait resource ks/app hr/web"),
+        ("tree resources ks/app", "tree resource ks/app"),
+        ("suspend instances flux", "suspend instance flux"),
+        ("get inventories", "get inventories"),
+        ("export reports", "export report"),
+        ("why resource ks/app", "why Kustomization/app"),
+        ("trace resources deploy/app", "trace deploy/app"),
+        ("events resource ks app", "events Kustomization/app"),
+        // The help of what a line runs.
+        ("help get ks", "help get resources"),
+        ("help tree ks/app", "help tree kustomization"),
+        ("help why ks", "help why"),
+        ("help get", "help get"),
+        ("help gett", "help gett"),
         // A file is an instance.
         ("apply -f flux.yaml", "apply instance -f flux.yaml"),
         ("apply --plan flux.plan", "apply instance --plan flux.plan"),

@@ -1,9 +1,10 @@
 //! `impact KIND/NAME`: what deleting an object would take along.
 
 use flux_operator::inspect::impact::impact;
+use serde_json::json;
 
 use crate::common::impact_text;
-use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Lacking, Source, named_objects, within};
 use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -22,8 +23,8 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps impact ks/podinfo \\\n    \
     -o jsonpath='{.deleted[?(@.concern==\"volume\")].object.name}'")]
 pub struct Args {
-    /// KIND/NAME, or KIND NAME
-    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
+    /// KIND/NAME…, or KIND NAME…
+    #[arg(value_name = "RESOURCE", required = true, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]
     pub from: FromArgs,
@@ -32,25 +33,36 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (kind, name) = kind_and_name(&args.resource)?;
+    let objects = named_objects(&args.resource)?;
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
+        let mut lacking = Lacking::of(objects.len());
         let viewed = within(shell, async {
-            let object = source.named_object(shell, kind, name).await?;
-            source.view(shell, |snapshot| impact(snapshot, &object)).await
+            let mut found = vec![];
+            for (kind, name) in &objects {
+                found.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+            }
+            source.view(shell, |snapshot| found.iter().map(|object| impact(snapshot, object)).collect::<Vec<_>>()).await
         })
         .await??;
         for refusal in &viewed.refusals {
             shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
         }
         let found = viewed.value;
-        shell.print(&match structured(&found, &args.view.output)? {
+        let whole = match found.as_slice() {
+            [one] if objects.len() == 1 => structured(one, &args.view.output)?,
+            all => structured(&json!({"items": all}), &args.view.output)?,
+        };
+        shell.print(&match whole {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {
-                found.deleted.iter().map(|entry| name_line(&entry.object)).collect()
+                found.iter().flat_map(|impact| &impact.deleted).map(|entry| name_line(&entry.object)).collect()
             }
-            None => impact_text(&found, matches!(args.view.output, Format::Wide)),
+            None => {
+                let all = matches!(args.view.output, Format::Wide);
+                found.iter().map(|impact| impact_text(impact, all)).collect::<Vec<_>>().join("\n")
+            }
         })?;
-        Ok(Exit::Done)
+        lacking.told(shell, Exit::Done)
     })
 }

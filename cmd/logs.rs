@@ -5,16 +5,16 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
-use flux_operator::api::kinds;
+use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
 use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::common::args::{When, unknown_kind};
+use crate::common::args::{When, kind};
 use crate::common::connect::cli_error;
-use crate::common::read_source::{FromArgs, Source, kind_and_name};
+use crate::common::read_source::{FromArgs, Source, named_objects};
 use crate::render::table::clean;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -33,8 +33,8 @@ use crate::shell::{CliError, Exit, Shell};
     # The controllers' own JSON, one object a line\n  \
     flux-operator -n apps logs hr podinfo --tail 100 -o json")]
 pub struct Args {
-    /// KIND/NAME, or KIND NAME, of a Flux object; all lines without
-    #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
+    /// KIND/NAME…, or KIND NAME…, of Flux objects; all lines without
+    #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     /// Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
     /// 2026-11-22T08:00:00Z
@@ -89,19 +89,19 @@ const BLOCK: usize = 64 * 1024;
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let named = match args.resource.as_slice() {
-        [] => None,
-        words => {
-            let (kind, name) = kind_and_name(words)?;
-            Some((kinds::find(kind).ok_or_else(|| unknown_kind(kind))?, name))
-        }
+        [] => vec![],
+        words => named_objects(words)?,
     };
+    let named: Result<Vec<_>, CliError> = named.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
+    let named = named?;
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let object = named.map(|(kind, name)| {
+        let object = |(kind, name): &(&FluxKind, &str)| {
             ObjectId::new(kind.group, kind.kind, source.namespace_of(&kind.resource_type()).as_deref(), name)
-        });
+        };
+        let objects = named.iter().map(object).collect();
         let since = args.since.and_then(|since| since.before(source.now()));
-        let filter = LogFilter { object, least: args.level.map(Level::severity) };
+        let filter = LogFilter { objects, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };
         let mut printer = Printer { shell, format: args.output, block: String::new() };
         match &source {

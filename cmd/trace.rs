@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::lines::Lines;
 use crate::common::list::{hint_at_namespace, place};
-use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Lacking, Named, Source, named, within};
 use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -23,12 +23,14 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n apps trace deployment/podinfo\n\n  \
     # The same for a pod, in two words\n  \
     flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q\n\n  \
+    # Several objects, one after the other\n  \
+    flux-operator -n apps trace deploy/podinfo svc/podinfo\n\n  \
     # Which revision of which repository\n  \
     flux-operator -n apps trace deploy/podinfo \\\n    \
     -o jsonpath='{.steps[-1].originRevision}'")]
 pub struct Args {
-    /// KIND/NAME, KIND NAME, or KIND for all of them
-    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
+    /// KIND/NAME…, KIND NAME…, or KIND for all of them
+    #[arg(value_name = "RESOURCE", required = true, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]
     pub from: FromArgs,
@@ -37,31 +39,43 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (kind, name) = match args.resource.as_slice() {
-        [word] if !word.contains('/') => (word.as_str(), None),
-        words => kind_and_name(words).map(|(kind, name)| (kind, Some(name)))?,
-    };
+    let wanted = named(&args.resource)?;
+    let mut lacking = Lacking::of(match &wanted {
+        Named::Kinds(_) => 0,
+        Named::Objects(objects) => objects.len(),
+    });
     shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.from).await?;
-        let traces = within(shell, async {
-            let objects = match name {
-                Some(name) => vec![source.named_object(shell, kind, name).await?],
-                None => all_of(shell, &source, kind).await?,
-            };
+        let mut traces = within(shell, async {
+            let mut objects = vec![];
+            match &wanted {
+                Named::Kinds(kinds) => {
+                    for kind in kinds {
+                        objects.extend(all_of(shell, &source, kind).await?);
+                    }
+                }
+                Named::Objects(named) => {
+                    for (kind, name) in named {
+                        objects.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+                    }
+                }
+            }
             let view = |snapshot: &Snapshot| objects.iter().map(|object| trace::trace(snapshot, object)).collect();
             Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
         })
         .await??;
-        if let [trace] = traces.as_slice()
-            && name.is_some()
-            && !trace.managed
-        {
-            return Err(CliError::failed(format!("{} is not managed by Flux", lower(&trace.object.to_string())))
-                .object(lower(&trace.object.to_string()))
-                .hint("it carries no owner label of Flux, and neither does any of its owners"));
+        if let Named::Objects(named) = &wanted {
+            let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
+            match others.first() {
+                Some(one) if named.len() == 1 => return Err(unmanaged(one)),
+                _ => lacking.add(others.iter().map(unmanaged)),
+            }
+            traces = managed;
         }
         let whole = match traces.as_slice() {
-            [one] if name.is_some() => structured(one, &args.view.output)?,
+            [one] if matches!(&wanted, Named::Objects(named) if named.len() == 1) => {
+                structured(one, &args.view.output)?
+            }
             all => structured(&json!({"items": all}), &args.view.output)?,
         };
         let text = match (whole, &args.view.output) {
@@ -81,7 +95,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
         };
         shell.print_in_colour(&text)?;
-        Ok(Exit::Done)
+        lacking.told(shell, Exit::Done)
     })
 }
 
@@ -95,6 +109,13 @@ async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Va
         hint_at_namespace(shell, source, namespace.as_deref()).await;
     }
     Ok(objects)
+}
+
+fn unmanaged(trace: &Trace) -> CliError {
+    let object = lower(&trace.object.to_string());
+    CliError::failed(format!("{object} is not managed by Flux"))
+        .object(object)
+        .hint("it carries no owner label of Flux, and neither does any of its owners")
 }
 
 fn lower(reference: &str) -> String {

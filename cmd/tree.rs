@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::args::kind;
 use crate::common::list::{hint_at_namespace, place};
-use crate::common::read_source::{FromArgs, Source, instance_type, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Lacking, Named, Source, instance_type, named, within};
 use crate::common::watch::Changes;
 use crate::render::table::terminal_width;
 use crate::render::tree::drawn;
@@ -64,11 +64,13 @@ pub struct NamedArgs {
 #[command(after_help = "Examples:\n  \
     # A source\n  \
     flux-operator -n apps tree resource gitrepo/podinfo\n\n  \
+    # Several objects, one after the other\n  \
+    flux-operator -n apps tree ks/podinfo hr/podinfo\n\n  \
     # Every ResourceSet of a namespace\n  \
     flux-operator -n apps tree resource rset")]
 pub struct ResourceArgs {
-    /// KIND/NAME, KIND NAME, or KIND for all of them
-    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
+    /// KIND/NAME…, KIND NAME…, or KIND for all of them
+    #[arg(value_name = "RESOURCE", required = true, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     #[command(flatten)]
     pub tree: TreeArgs,
@@ -90,42 +92,59 @@ pub struct TreeArgs {
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     let of = |word: &str| kind(word).map(FluxKind::resource_type);
-    let (resource, name, args) = match command {
-        Command::Instance(args) => (instance_type(), Some(args.name.as_str()), &args.tree),
-        Command::Kustomization(args) => (of("Kustomization")?, args.name.as_deref(), &args.tree),
-        Command::Helmrelease(args) => (of("HelmRelease")?, args.name.as_deref(), &args.tree),
-        Command::Resourceset(args) => (of("ResourceSet")?, args.name.as_deref(), &args.tree),
-        Command::Resource(args) => match args.resource.as_slice() {
-            [word] if !word.contains('/') => (of(word)?, None, &args.tree),
-            words => {
-                let (word, name) = kind_and_name(words)?;
-                (of(word)?, Some(name), &args.tree)
-            }
-        },
+    let one = |word: &str, name: &Option<String>| Ok::<_, CliError>(vec![(of(word)?, name.clone())]);
+    let (wanted, args) = match command {
+        Command::Instance(args) => (vec![(instance_type(), Some(args.name.clone()))], &args.tree),
+        Command::Kustomization(args) => (one("Kustomization", &args.name)?, &args.tree),
+        Command::Helmrelease(args) => (one("HelmRelease", &args.name)?, &args.tree),
+        Command::Resourceset(args) => (one("ResourceSet", &args.name)?, &args.tree),
+        Command::Resource(args) => {
+            let wanted: Result<_, CliError> = match named(&args.resource)? {
+                Named::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
+                Named::Objects(objects) => {
+                    objects.into_iter().map(|(word, name)| Ok((of(word)?, Some(name.to_owned())))).collect()
+                }
+            };
+            (wanted?, &args.tree)
+        }
     };
-    shell.run_on_one_thread(show(shell, &resource, name, args))
+    shell.run_on_one_thread(show(shell, &wanted, args))
 }
 
-async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: &TreeArgs) -> Result<Exit, CliError> {
+/// Shows the objects of kinds, by name or all of a kind.
+async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &TreeArgs) -> Result<Exit, CliError> {
     let source = Source::open(shell, &args.from).await?;
-    let of_instance = *resource == instance_type();
-    let namespace = source.namespace_of(resource);
+    let is_instance = |resource: &ResourceType| *resource == instance_type();
     let options = TreeOptions { compact: args.compact };
     let mut changes = match args.watch {
         true => {
-            let kinds = [resource.clone(), kinds::DEPLOYMENT, kinds::POD];
+            let kinds: Vec<ResourceType> =
+                wanted.iter().map(|(resource, _)| resource.clone()).chain([kinds::DEPLOYMENT, kinds::POD]).collect();
+            let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
+            let namespace = namespace.filter(|one| wanted.iter().all(|(r, _)| source.namespace_of(r).as_ref() == Some(one)));
             Some(Changes::of(&source, &kinds, namespace.as_deref())?)
         }
         false => None,
     };
     loop {
+        let mut lacking = Lacking::of(wanted.len());
         let made = within(shell, async {
-            let owners = match name {
-                Some(name) => vec![source.object(shell, resource, namespace.as_deref(), name).await?],
-                None => source.objects(shell, resource, namespace.as_deref()).await?,
-            };
+            let mut owners: Vec<(bool, Value)> = vec![];
+            for (resource, name) in wanted {
+                let namespace = source.namespace_of(resource);
+                let found = match name {
+                    Some(name) => source.object(shell, resource, namespace.as_deref(), name).await.map(|one| vec![one]),
+                    None => source.objects(shell, resource, namespace.as_deref()).await,
+                };
+                let found = lacking.found(found)?;
+                if found.as_ref().is_some_and(Vec::is_empty) {
+                    shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+                    hint_at_namespace(shell, &source, namespace.as_deref()).await;
+                }
+                owners.extend(found.into_iter().flatten().map(|owner| (is_instance(resource), owner)));
+            }
             let view = source.view(shell, |snapshot| {
-                let tree = |owner: &Value| match of_instance {
+                let tree = |(is_instance, owner): &(bool, Value)| match is_instance {
                     true => tree::instance(snapshot, owner, options),
                     false => tree::reconciler(snapshot, owner, options),
                 };
@@ -134,13 +153,9 @@ async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: 
             Ok::<_, CliError>(view.await?.value)
         })
         .await??;
-        if made.is_empty() {
-            shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
-            hint_at_namespace(shell, &source, namespace.as_deref()).await;
-        }
         let width = shell.stdout_is_terminal().then(terminal_width);
         let whole = match made.as_slice() {
-            [one] if name.is_some() => structured(one, &args.view.output)?,
+            [one] if matches!(wanted, [(_, Some(_))]) => structured(one, &args.view.output)?,
             all => structured(&json!({"items": all}), &args.view.output)?,
         };
         let text = match whole {
@@ -155,7 +170,7 @@ async fn show(shell: &Shell, resource: &ResourceType, name: Option<&str>, args: 
         }
         match &mut changes {
             Some(changes) => changes.next(shell).await?,
-            None => return Ok(Exit::Done),
+            None => return lacking.told(shell, Exit::Done),
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use flux_operator::api::kinds;
 
-use crate::common::read_source::FromArgs;
+use crate::common::read_source::{FromArgs, Named, named, named_objects};
 use crate::shell::output::ViewArgs;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -40,8 +40,8 @@ mod object;
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// KIND/NAME, KIND NAME, or a KIND for all of it; everything without
-    #[arg(value_name = "RESOURCE", num_args = 0..=2, add = crate::common::complete::resources())]
+    /// KIND/NAME…, KIND NAME…, or a KIND for all of it; everything without
+    #[arg(value_name = "RESOURCE", add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     /// All namespaces, whatever -n says
     #[arg(short = 'A', long)]
@@ -60,10 +60,17 @@ pub enum Command {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     match &args.command {
         Some(Command::Instance(args)) => instance::run(args, shell),
-        None => match args.resource.as_slice() {
-            [] => all::run(args, None, shell),
-            [word] if !word.contains('/') && kinds::find(word).is_some() => all::run(args, kinds::find(word), shell),
-            _ => object::run(args, shell),
+        None => match named(&args.resource)? {
+            Named::Objects(objects) => object::run(args, &objects, shell),
+            Named::Kinds(words) => match words.as_slice() {
+                [] => all::run(args, None, shell),
+                [word] if let Some(kind) = kinds::find(word) => all::run(args, Some(kind), shell),
+                [_] => object::run(args, &named_objects(&args.resource)?, shell),
+                _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
+                    "run `flux-operator why {}` first, or `flux-operator why` for all",
+                    words.first().copied().unwrap_or_default()
+                ))),
+            },
         },
     }
 }

@@ -572,7 +572,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
+    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all of them
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -632,7 +632,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, KIND NAME, or KIND for all of them
+    ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all of them
   ]
 
   def "nu-complete flux-operator events types" [] {
@@ -683,7 +683,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator events color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    resource?: string         # KIND or KIND/NAME; all Flux kinds without
+    ...resource: string       # KIND, KIND NAME… or KIND/NAME…; all Flux kinds without
   ]
 
   def "nu-complete flux-operator debug color" [] {
@@ -752,7 +752,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator impact color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, or KIND NAME
+    ...resource: string       # KIND/NAME…, or KIND NAME…
   ]
 
   def "nu-complete flux-operator logs level" [] {
@@ -797,7 +797,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator logs color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, or KIND NAME, of a Flux object; all lines without
+    ...resource: string       # KIND/NAME…, or KIND NAME…, of Flux objects; all lines without
   ]
 
   def "nu-complete flux-operator report color" [] {
@@ -984,7 +984,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME, KIND NAME, or a KIND for all of it; everything without
+    ...resource: string       # KIND/NAME…, KIND NAME…, or a KIND for all of it; everything without
   ]
 
   def "nu-complete flux-operator why instance color" [] {

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use serde::Serialize;
 
+use super::read_source::{Named as Words, named};
 use super::target::{Named, Wanted};
 use crate::shell::CliError;
 
@@ -177,38 +178,24 @@ impl ResourceArgs {
 
     fn named(&self) -> Result<Vec<Named>, CliError> {
         let mut all: Vec<Named> = vec![];
-        let words = match self.resources.split_first() {
-            Some((first, names)) if !first.contains('/') => {
-                let kind = kind(first)?;
-                if names.is_empty() {
-                    return Err(CliError::usage(format!("no name is given for the kind {}", kind.kind))
-                        .hint(format!("write {}/NAME, or add --all", kind.plural)));
-                }
-                if let Some(mixed) = names.iter().find(|n| n.contains('/')) {
-                    return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
-                        .hint("write every object as KIND/NAME"));
-                }
-                names.iter().map(|name| Ok(Named { kind, name: name.clone() })).collect::<Vec<_>>()
+        match named(&self.resources)? {
+            Words::Kinds(words) => {
+                let kinds = words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.kind).collect();
+                let plural = kinds.first().map_or("KIND", |kind| kind.plural);
+                return Err(CliError::usage(format!("no name is given for the kind {}", names.join(", ")))
+                    .hint(format!("write {plural}/NAME, or add --all")));
             }
-            _ => self.resources.iter().map(|word| one(word)).collect(),
-        };
-        for named in words {
-            let named = named?;
-            if !all.contains(&named) {
-                all.push(named);
+            Words::Objects(objects) => {
+                for (word, name) in objects {
+                    let named = Named { kind: kind(word)?, name: name.to_owned() };
+                    if !all.contains(&named) {
+                        all.push(named);
+                    }
+                }
             }
         }
         Ok(all)
-    }
-}
-
-fn one(word: &str) -> Result<Named, CliError> {
-    match word.split_once('/') {
-        Some((kind_word, name)) if !kind_word.is_empty() && !name.is_empty() && !name.contains('/') => {
-            Ok(Named { kind: kind(kind_word)?, name: name.to_owned() })
-        }
-        _ => Err(CliError::usage(format!("`{word}` does not name an object"))
-            .hint("write KIND/NAME, for example gitrepository/flux-system")),
     }
 }
 
@@ -347,12 +334,13 @@ mod tests {
         assert_eq!(resolve(&["ks/a", "GitRepository/b"]).unwrap(), ["Kustomization/a", "GitRepository/b"]);
         assert_eq!(resolve(&["gitrepositories", "a", "b"]).unwrap(), ["GitRepository/a", "GitRepository/b"]);
         assert_eq!(resolve(&["HR/a", "helmreleases/a"]).unwrap(), ["HelmRelease/a"]);
+        assert_eq!(resolve(&["ks,gitrepo", "a"]).unwrap(), ["Kustomization/a", "GitRepository/a"]);
         assert_eq!(resolve(&["buckets.source.toolkit.fluxcd.io/a"]).unwrap(), ["Bucket/a"]);
     }
 
     #[test]
     fn what_names_no_object_is_refused_with_a_hint() {
-        for words in [&["gitrepo"][..], &["gitrepo/"], &["/a"], &["a/b/c"], &["gitrepos/a"], &["ks", "hr/a"]] {
+        for words in [&["gitrepo"][..], &["gitrepo/"], &["/a"], &["a/b/c"], &["gitrpo/a"], &["ks", "hr/a"]] {
             let error = resolve(words).unwrap_err();
             assert_eq!(error.exit(), crate::shell::Exit::Usage, "{words:?}");
         }

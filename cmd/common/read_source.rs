@@ -1,6 +1,7 @@
 //! Where a read command reads from: a cluster, or a dump named by `--from`.
 
 use flux_operator::format::nearest::nearest;
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -349,6 +350,102 @@ fn read_dump_with(
     read(path).map_err(|e| failed(&e))
 }
 
+/// What the words after a verb name.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// Every object of these kinds.
+    Kinds(Vec<&'a str>),
+    /// Objects by kind and name, each once.
+    Objects(Vec<(&'a str, &'a str)>),
+}
+
+/// What `KIND`, `KIND NAME…` or `KIND/NAME…` name; a KIND before names may be several with commas.
+///
+/// # Errors
+/// Usage.
+pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
+    let is_one_object = |word: &String| word.contains('/');
+    let (kinds, names) = match words.split_first() {
+        Some((first, names)) if !is_one_object(first) => {
+            (first.split(',').filter(|kind| !kind.is_empty()).collect(), names)
+        }
+        _ => (vec![], words),
+    };
+    if names.is_empty() {
+        return Ok(Named::Kinds(kinds));
+    }
+    if let Some(mixed) = names.iter().find(|name| is_one_object(name) && !kinds.is_empty()) {
+        return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
+            .hint("write every object as KIND/NAME"));
+    }
+    let mut objects = vec![];
+    for name in names {
+        match kinds.is_empty() {
+            true => objects.push(kind_and_name(std::slice::from_ref(name))?),
+            false => objects.extend(kinds.iter().map(|kind| (*kind, name.as_str()))),
+        }
+    }
+    let mut seen = HashSet::new();
+    objects.retain(|object| seen.insert(*object));
+    Ok(Named::Objects(objects))
+}
+
+/// What `KIND NAME…` or `KIND/NAME…` name.
+///
+/// # Errors
+/// Usage: also for a kind without a name.
+pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
+    match named(words)? {
+        Named::Objects(objects) => Ok(objects),
+        Named::Kinds(_) => kind_and_name(words).map(|object| vec![object]),
+    }
+}
+
+/// What some of several names lack, while the others are shown.
+pub struct Lacking {
+    is_one: bool,
+    errors: Vec<CliError>,
+}
+
+impl Lacking {
+    /// So many names are given.
+    pub fn of(names: usize) -> Self {
+        Lacking { is_one: names == 1, errors: vec![] }
+    }
+
+    /// What there is for one of the names. That it is not there is kept for [`Lacking::told`] where others are named.
+    ///
+    /// # Errors
+    /// Whatever else is wrong.
+    pub fn found<T>(&mut self, found: Result<T, CliError>) -> Result<Option<T>, CliError> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.exit() == Exit::NotFound && !self.is_one => {
+                self.errors.push(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds what is wrong with names of which something was found.
+    pub fn add(&mut self, errors: impl IntoIterator<Item = CliError>) {
+        self.errors.extend(errors);
+    }
+
+    /// Tells what each name lacks.
+    ///
+    /// # Errors
+    /// The last of them; the ending of the command when nothing is missing.
+    pub fn told(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
+        let Some(last) = self.errors.pop() else { return Ok(exit) };
+        for error in &self.errors {
+            shell.report(error);
+        }
+        Err(last)
+    }
+}
+
 /// The object that one word (`KIND/NAME`) or two (`KIND NAME`) name.
 ///
 /// # Errors
@@ -359,7 +456,9 @@ pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
             .hint("write KIND/NAME, for example deployment/podinfo")
     };
     match words {
-        [one] => one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty()).ok_or_else(usage),
+        [one] => {
+            one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty() && !n.contains('/')).ok_or_else(usage)
+        }
         [kind, name] if !kind.contains('/') && !name.contains('/') => Ok((kind, name)),
         _ => Err(usage()),
     }
@@ -386,11 +485,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_name_kinds_or_objects_each_once() {
+        let read = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            named(&words).map(|named| match named {
+                Named::Kinds(kinds) => kinds.join(" "),
+                Named::Objects(objects) => {
+                    objects.iter().map(|(kind, name)| format!("{kind}/{name}")).collect::<Vec<_>>().join(" ")
+                }
+            })
+        };
+        for (text, means) in [
+            ("", ""),
+            ("ks", "ks"),
+            ("ks,hr", "ks hr"),
+            ("ks a b a", "ks/a ks/b"),
+            ("ks/a deploy/b", "ks/a deploy/b"),
+            ("ks,hr a", "ks/a hr/a"),
+        ] {
+            assert_eq!(read(text).unwrap(), means, "{text}");
+        }
+        for wrong in ["ks/", "ks/a b", "ks hr/a", "ks a hr/b"] {
+            assert_eq!(read(wrong).unwrap_err().exit(), Exit::Usage, "{wrong}");
+        }
+    }
+
+    #[test]
     fn an_object_is_named_in_one_word_or_two() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(kind_and_name(&words("deploy/a")).unwrap(), ("deploy", "a"));
         assert_eq!(kind_and_name(&words("deploy a")).unwrap(), ("deploy", "a"));
-        for wrong in ["deploy", "deploy/", "/a", "deploy/a b"] {
+        for wrong in ["deploy", "deploy/", "/a", "deploy/a b", "deploy/a/b"] {
             assert!(kind_and_name(&words(wrong)).is_err(), "{wrong}");
         }
     }

@@ -19,7 +19,7 @@ use crate::common::connect::cli_error;
 use crate::common::list::{
     ListRequest, hint_at_namespace, labelled, place, selector, show_list, without_managed_fields,
 };
-use crate::common::read_source::{INSTALL_HINT, ScopeArgs, Source, install_hint, within};
+use crate::common::read_source::{INSTALL_HINT, Lacking, ScopeArgs, Source, install_hint, within};
 use crate::render::columns_of_kind::{of_kind, row_of_kind};
 use crate::render::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::shell::output::{ListPrinter, OutputArgs};
@@ -131,32 +131,23 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
             return within(shell, streamed).await?;
         }
-        let missing = RefCell::new(vec![]);
+        let lacking = RefCell::new(Lacking::of(wanted.names.len()));
         let exit = show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
                 all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
-                let (mut items, mut not_found) = (vec![], vec![]);
+                let (mut items, mut now) = (vec![], Lacking::of(wanted.names.len()));
                 for (kind, name) in &wanted.names {
-                    match named(shell, &source, kind, namespace.as_deref(), name).await {
-                        Ok(objects) => items.extend(objects.into_iter().map(|object| row(kind, object, view))),
-                        Err(error) if error.exit() == Exit::NotFound && wanted.names.len() > 1 => not_found.push(error),
-                        Err(error) => return Err(error),
-                    }
+                    let objects = now.found(named(shell, &source, kind, namespace.as_deref(), name).await)?;
+                    items.extend(objects.into_iter().flatten().map(|object| row(kind, object, view)));
                 }
-                missing.replace(not_found);
+                lacking.replace(now);
                 items
             };
             Ok(Listing { kind: "List", columns: view.columns(), items })
         })
         .await?;
-        // What is there has been shown; each name that is not is told.
-        let mut missing = missing.into_inner();
-        let Some(last) = missing.pop() else { return Ok(exit) };
-        for error in &missing {
-            shell.report(error);
-        }
-        Err(last)
+        lacking.into_inner().told(shell, exit)
     })
 }
 
@@ -383,7 +374,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_suggests_the_nearest() {
-        assert!(read(&["gitrepos"]).unwrap_err().contains("did you mean `gitrepo`?"));
+        assert!(read(&["gitrpo"]).unwrap_err().contains("did you mean `gitrepo`?"));
         assert!(read(&["ks", "hr/b"]).is_err());
         assert!(read(&["ks/"]).is_err());
     }

@@ -1,8 +1,11 @@
 //! `why instance`: one screen from the instance to the first real cause.
 
+use std::collections::BTreeSet;
+
 use anstyle::AnsiColor;
 use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::common::lines::Lines;
 use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, within};
@@ -43,29 +46,39 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| why(snapshot, &instance, now)).await
         })
         .await??;
-        answer(shell, &args.view.output, viewed, now, &source.whereto())
+        answer(shell, &args.view.output, vec![viewed], true, now, &source.whereto())
     })
 }
 
-/// Shows what explains one object.
+/// Shows what explains each object; as a list, unless one object was asked for.
 pub fn answer(
     shell: &Shell,
     output: &Format,
-    viewed: Viewed<Why>,
+    answers: Vec<Viewed<Why>>,
+    is_one: bool,
     now: Timestamp,
     whereto: &Whereto,
 ) -> Result<Exit, CliError> {
-    for refusal in &viewed.refusals {
-        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+    let reasons: BTreeSet<_> =
+        answers.iter().flat_map(|viewed| &viewed.refusals).map(|one| one.reason.to_string()).collect();
+    for reason in reasons {
+        shell.warn(&format!("not everything could be looked at: {reason}"));
     }
-    let found = viewed.value.map_steps(|step| whereto.command(&step));
-    let text = match structured(&found, output)? {
+    let found = answers.into_iter().map(|viewed| viewed.value.map_steps(|step| whereto.command(&step)));
+    let found: Vec<Why<String>> = found.collect();
+    let whole = match found.as_slice() {
+        [one] if is_one => structured(one, output)?,
+        all => structured(&json!({"items": all}), output)?,
+    };
+    let text = match whole {
         Some(text) => text,
-        None if matches!(output, Format::Name) => name_line(found.cause.as_ref().map_or(&found.object, |c| &c.object)),
-        None => screen(shell, &found, now),
+        None if matches!(output, Format::Name) => {
+            found.iter().map(|why| name_line(why.cause.as_ref().map_or(&why.object, |cause| &cause.object))).collect()
+        }
+        None => found.iter().map(|why| screen(shell, why, now)).collect::<Vec<_>>().join("\n"),
     };
     shell.print_in_colour(&text)?;
-    Ok(if found.ready { Exit::Done } else { Exit::Unhealthy })
+    Ok(if found.iter().all(|why| why.ready) { Exit::Done } else { Exit::Unhealthy })
 }
 
 fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {

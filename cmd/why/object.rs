@@ -1,24 +1,31 @@
-//! `why KIND/NAME`: from one object to the first real cause.
+//! `why KIND/NAME…`: from an object to the first real cause.
 
 use flux_operator::inspect::why::why;
 
 use super::Args;
-use crate::common::read_source::{Source, kind_and_name, within};
+use crate::common::read_source::{Lacking, Source, Viewed, within};
 use crate::shell::{CliError, Exit, Shell};
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (kind, name) = kind_and_name(&args.resource)?;
+/// `objects` are kinds and names.
+pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit, CliError> {
     if args.all_namespaces {
         return Err(CliError::usage("-A names no object").hint("leave -A out, or KIND/NAME"));
     }
     shell.run_on_one_thread(async {
         let source = Source::open(shell, &args.from).await?;
         let now = source.now();
-        let viewed = within(shell, async {
-            let object = source.named_object(shell, kind, name).await?;
-            source.view(shell, |snapshot| why(snapshot, &object, now)).await
+        let mut lacking = Lacking::of(objects.len());
+        let answers = within(shell, async {
+            let mut answers: Vec<Viewed<_>> = vec![];
+            for (kind, name) in objects {
+                let Some(object) = lacking.found(source.named_object(shell, kind, name).await)? else { continue };
+                answers.push(source.view(shell, |snapshot| why(snapshot, &object, now)).await?);
+            }
+            Ok::<_, CliError>(answers)
         })
         .await??;
-        super::instance::answer(shell, &args.view.output, viewed, now, &source.whereto())
+        let is_one = objects.len() == 1;
+        let exit = super::instance::answer(shell, &args.view.output, answers, is_one, now, &source.whereto())?;
+        lacking.told(shell, exit)
     })
 }

@@ -76,7 +76,7 @@ impl FluxKind {
         ResourceType::namespaced(self.group, self.versions.first().copied().unwrap_or("v1"), self.kind, self.plural)
     }
 
-    /// Whether a word means this kind: kind, singular, plural, short name, or plural with the group; any case.
+    /// Whether a word means this kind: kind, singular, plural, short name or its plural, or plural with the group; any case.
     pub fn is_called(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();
         let name = match word.split_once('.') {
@@ -84,7 +84,11 @@ impl FluxKind {
             Some(_) => return false,
             None => word.as_str(),
         };
-        name == self.plural || name == self.kind.to_ascii_lowercase() || self.short_names.contains(&name)
+        let is_short = |name: &str| self.short_names.contains(&name);
+        name == self.plural
+            || name == self.kind.to_ascii_lowercase()
+            || is_short(name)
+            || name.strip_suffix('s').is_some_and(is_short)
     }
 }
 
@@ -257,9 +261,14 @@ mod tests {
 
     #[test]
     fn a_kind_is_found_by_every_name_people_use() {
-        for word in
-            ["GitRepository", "gitrepository", "gitrepositories", "gitrepo", "gitrepositories.source.toolkit.fluxcd.io"]
-        {
+        for word in [
+            "GitRepository",
+            "gitrepository",
+            "gitrepositories",
+            "gitrepo",
+            "gitrepos",
+            "gitrepositories.source.toolkit.fluxcd.io",
+        ] {
             assert_eq!(find(word).map(|k| k.kind), Some("GitRepository"), "{word}");
         }
         assert_eq!(find("fluxinstance").map(|k| k.kind), Some("FluxInstance"));

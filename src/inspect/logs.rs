@@ -62,8 +62,8 @@ pub struct LogSource {
 /// Which lines are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
-    /// Lines about this object.
-    pub object: Option<ObjectId>,
+    /// Lines about these objects; all lines where there is none.
+    pub objects: Vec<ObjectId>,
     /// Lines that matter at least this much.
     pub least: Option<Severity>,
 }
@@ -71,28 +71,28 @@ pub struct LogFilter {
 impl LogFilter {
     /// Whether a line is wanted; `text` without the moment before it.
     pub fn lets(&self, text: &str) -> bool {
-        let names_it = |object: &ObjectId| text.contains(object.name.as_str());
+        let is_of_all = self.objects.is_empty();
         // Most lines are settled without being parsed.
-        if self.object.as_ref().is_some_and(|object| !names_it(object)) {
+        if !is_of_all && !self.objects.iter().any(|object| text.contains(object.name.as_str())) {
             return false;
         }
-        if self.object.is_none() && self.least.is_none_or(|least| least <= Severity::Trace) {
+        if is_of_all && self.least.is_none_or(|least| least <= Severity::Trace) {
             return true;
         }
         if let Some(severity) = first_severity(text) {
             if self.least.is_some_and(|least| severity < least) {
                 return false;
             }
-            if self.object.is_none() {
+            if is_of_all {
                 return true;
             }
         }
         let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
             // A panic is about no object that could be told.
-            return self.object.is_none();
+            return is_of_all;
         };
-        let is_about = |object: &ObjectId| object_of(&line).is_some_and(|found| is_same(&found, object));
-        self.least.is_none_or(|least| severity(&line) >= least) && self.object.as_ref().is_none_or(is_about)
+        let is_about = |found: ObjectId| self.objects.iter().any(|object| is_same(&found, object));
+        self.least.is_none_or(|least| severity(&line) >= least) && (is_of_all || object_of(&line).is_some_and(is_about))
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
     const EVENT: &str = r#"{"level":"info","ts":"2026-01-01T00:00:03Z","logger":"event-server","msg":"Dispatching event","eventInvolvedObject":{"kind":"Kustomization","namespace":"apps","name":"app"}}"#;
 
     fn object(kind: &str, name: &str) -> LogFilter {
-        LogFilter { object: Some(ObjectId::new("x", kind, Some("apps"), name)), least: None }
+        LogFilter { objects: vec![ObjectId::new("x", kind, Some("apps"), name)], least: None }
     }
 
     #[test]
@@ -254,14 +254,19 @@ mod tests {
         assert_eq!(about(&object("GitRepository", "app")), [false, true, false]);
         assert_eq!(about(&object("Kustomization", "ap")), [false; 3], "part of a name is no name");
         let elsewhere =
-            LogFilter { object: Some(ObjectId::new("x", "Kustomization", Some("web"), "app")), least: None };
+            LogFilter { objects: vec![ObjectId::new("x", "Kustomization", Some("web"), "app")], least: None };
+        let both = LogFilter {
+            objects: [elsewhere.objects.clone(), object("GitRepository", "app").objects].concat(),
+            least: None,
+        };
+        assert_eq!(about(&both), [false, true, false]);
         assert_eq!(about(&elsewhere), [false; 3]);
         assert_eq!(about(&LogFilter::default()), [true; 3]);
     }
 
     #[test]
     fn a_level_keeps_what_matters_more_and_what_is_no_json() {
-        let least = |least: Severity| LogFilter { object: None, least: Some(least) };
+        let least = |least: Severity| LogFilter { objects: vec![], least: Some(least) };
         assert!(!least(Severity::Error).lets(APPLIED));
         assert!(least(Severity::Error).lets(FAILED) && least(Severity::Info).lets(FAILED));
         assert!(least(Severity::Error).lets("panic: runtime error: index out of range"));

@@ -164,7 +164,7 @@ async fn read_one(
     wanted: Wanted,
     sender: mpsc::Sender<Vec<Entry>>,
 ) -> Result<(), ClusterError> {
-    let is_unfiltered = wanted.filter.object.is_none() && wanted.filter.least.is_none();
+    let is_unfiltered = wanted.filter.objects.is_empty() && wanted.filter.least.is_none();
     let tail = wanted.tail.filter(|_| is_unfiltered).map(|lines| lines as u64);
     let runs = if source.is_restarted { &[true, false][..] } else { &[false] };
     for previous in runs.iter().copied() {

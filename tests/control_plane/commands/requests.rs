@@ -174,7 +174,7 @@ async fn a_mistyped_name_gets_the_nearest_one_and_exit_3(cluster: TestCluster) {
         let run = run(&cluster, &[verb, "resource", "gitrepo/podinf"]).await.exits(3);
         run.stderr_has("not found").stderr_has("did you mean `podinfo`?");
     }
-    run(&cluster, &["suspend", "resource", "gitrepos/podinfo"]).await.exits(2).stderr_has("did you mean `gitrepo`?");
+    run(&cluster, &["suspend", "resource", "gitrpo/podinfo"]).await.exits(2).stderr_has("did you mean `gitrepo`?");
 }
 
 async fn an_object_in_another_namespace_is_found(cluster: TestCluster) {

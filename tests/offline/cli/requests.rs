@@ -9,7 +9,7 @@ use crate::cli::support::{Run, command, run, run_with_input};
 #[test]
 fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
     for verb in ["reconcile", "suspend", "resume", "wait", "export"] {
-        run(&[verb, "resource", "gitrepos/a"]).exits(2).stderr_has("did you mean `gitrepo`?");
+        run(&[verb, "resource", "gitrpo/a"]).exits(2).stderr_has("did you mean `gitrepo`?");
         run(&[verb, "resource", "a"]).exits(2).stderr_has("unknown kind `a`");
         run(&[verb, "resource", "ks"]).exits(2).stderr_has("write kustomizations/NAME");
         run(&[verb, "resource"]).exits(2).stderr_has("KIND/NAME");

@@ -33,13 +33,25 @@ const READS: &[(&str, i32, &str)] = &[
     ("explain source git", 0, "GitRepository"),
     ("explain image policy", 0, "ImagePolicy"),
     ("explain ks.spec.path", 0, "spec.path"),
+    ("explain ks spec path", 0, "spec.path"),
+    ("explain source git.spec url", 0, "spec.url"),
+    ("get sources all -A", 0, "GitRepository"),
+    ("get images all -A", 0, ""),
+    ("help get ks", 0, "Usage: flux-operator get resources"),
+    // Several objects: what is there is shown.
+    ("tree ks flux-system nope", 3, "Kustomization/flux-system/flux-system"),
+    ("tree ks/flux-system gitrepo/flux-system", 0, "GitRepository/flux-system/flux-system"),
+    ("trace ks/flux-system gitrepo/flux-system -o json", 0, "\"items\": ["),
+    ("trace ks nope flux-system", 3, "Kustomization/flux-system/flux-system"),
+    ("events ks flux-system nope", 3, ""),
+    ("impact ks nope flux-system", 3, "Kustomization/flux-system/flux-system"),
 ];
 
 #[test]
 fn every_spelling_of_a_kind_is_understood_by_every_read() {
     for (line, code, shows) in READS {
         let mut arguments = words(line);
-        if arguments[0] != "explain" {
+        if !["explain", "help"].contains(&arguments[0]) {
             arguments.extend(["--from", DUMP]);
         }
         let run = run(&arguments);
@@ -93,21 +105,21 @@ fn every_spelling_of_a_kind_is_understood_by_every_verb() {
     }
 }
 
-/// Verbs that take objects, and whether several at once.
-const VERBS: &[(&str, bool)] = &[
-    ("get", true),
-    ("tree", false),
-    ("trace", false),
-    ("why", false),
-    ("events", false),
-    ("logs", false),
-    ("impact", false),
-    ("reconcile", true),
-    ("suspend", true),
-    ("resume", true),
-    ("wait", true),
-    ("export", true),
-    ("delete --yes", true),
+/// Verbs that take objects.
+const VERBS: &[&str] = &[
+    "get",
+    "tree",
+    "trace",
+    "why",
+    "events",
+    "logs",
+    "impact",
+    "reconcile",
+    "suspend",
+    "resume",
+    "wait",
+    "export",
+    "delete --yes",
 ];
 
 /// A kind in the words of kubectl and of flux.
@@ -121,20 +133,33 @@ const KINDS: &[&str] = &[
     "source git",
     "sources git",
     "image repository",
+    "images policies",
+    "Source Gits",
+    "gitrepos",
+];
+
+/// A kind and names of it.
+const ORDERS: &[&str] = &[
+    "{} app",
+    "{}/app",
+    "{} app web",
+    "{}/app hr/web",
+    "resource {} app",
+    "resource {}/app",
+    "resources {}/app hr/web",
+    "{},hr app",
 ];
 
 #[test]
 fn every_verb_takes_every_spelling_in_every_order() {
-    for (verb, takes_several) in VERBS {
+    for verb in VERBS {
         for kind in KINDS {
-            let mut lines = vec![format!("{verb} {kind} app")];
-            if !kind.contains(' ') {
-                lines.push(format!("{verb} {kind}/app"));
-            }
-            if *takes_several {
-                lines.push(format!("{verb} {kind} app web"));
-            }
-            for line in lines {
+            for objects in ORDERS {
+                // Two words are no part of one.
+                if kind.contains(' ') && objects.contains(',') {
+                    continue;
+                }
+                let line = format!("{verb} {}", objects.replace("{}", kind));
                 let run = run(&words(&line));
                 assert!(run.stderr.contains("no kubeconfig names a cluster"), "{line}: {}", run.stderr);
             }
@@ -208,6 +233,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rbac artifact list oci://x/y", "is not rehearsed"),
     ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
     ("rbac --user a --group b get ks", "cannot be used with"),
+    // Several kinds where one is meant.
+    ("why podinfo", "write KIND/NAME"),
+    ("why ks,hr", "why looks at one kind at a time"),
 ];
 
 #[test]
