@@ -228,6 +228,25 @@ pub fn unsaid(arguments: &[OsString], tree: &Command) -> Option<Unsaid> {
     Some(Unsaid { verb: verb.get_name().to_owned(), noun: noun.clone(), word: word.map(str::to_owned) })
 }
 
+/// What flux says of the kinds of a group, as `source git`; also for a slip of the fingers, and empty for a word that is no group.
+pub fn kinds_of_group(word: &str) -> Vec<String> {
+    let group = singular(word);
+    let is_meant = |one: &str| strsim::osa_distance(one, &group) <= 1;
+    let rows = WORDS_OF_FLUX.iter().filter(|(one, two, _)| !two.is_empty() && is_meant(one));
+    rows.map(|(one, two, _)| format!("{one} {two}")).collect()
+}
+
+/// The kind that words begin with, and the first name.
+pub fn first_object(words: &[&str]) -> Option<(&'static FluxKind, Option<String>)> {
+    let (kind, names) = kind_and_names(words)?;
+    let name = match names {
+        Names::None => None,
+        Names::One(name) => Some(name),
+        Names::Many(names) => names.first().map(|name| kind_and_name(name).1.unwrap_or(name).to_owned()),
+    };
+    Some((kind, name))
+}
+
 /// The kind that stands alone, or before names of it, among the words of a line with a verb that takes objects.
 pub fn kind_alone(words: &[&str]) -> Option<&'static FluxKind> {
     let verb = words.iter().position(|word| VERBS.iter().any(|(verb, _)| verb == word))?;

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::cli::Cli;
 use crate::common::rehearsal::{self, Notes};
 use crate::grammar;
+use crate::shell::usage::as_error;
 use crate::shell::{CliError, Exit, Shell};
 
 /// Print the least Role or ClusterRole under which a command line works
@@ -90,12 +91,13 @@ const GLANCE: Duration = Duration::from_millis(15);
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let subject = subject(args)?;
-    let words = words_of(&args.command)?;
+    let command = without_program(&args.command);
+    let words = words_of(command)?;
     if let Some((_, why)) = NOT_REHEARSED.iter().find(|(word, _)| words.first().is_some_and(|first| first == word)) {
         return Err(CliError::usage(format!("`{}` is not rehearsed: {why}", words.join(" "))));
     }
-    let line = args.command.join(" ");
-    let command = Rehearsed { arguments: forwarded(&args.command), stdin: stdin_of(&args.command)? };
+    let line = command.join(" ");
+    let command = Rehearsed { arguments: forwarded(&args.command), stdin: stdin_of(command)? };
     let permissions = shell.run(async {
         shell.awaits(format!("rehearsals of `{line}`"));
         shell.while_waiting("end", least(&command, &line, shell)).await
@@ -120,16 +122,26 @@ fn subject(args: &Args) -> Result<Option<Subject>, CliError> {
     Ok(args.user.clone().map(Subject::User).or_else(|| args.group.clone().map(Subject::Group)))
 }
 
+/// A line as it stands in a script: it begins with the program's name.
+fn without_program(mut command: &[String]) -> &[String] {
+    while let [program, rest @ ..] = command
+        && ["kubectl", "flux-operator"].contains(&program.as_str())
+    {
+        command = rest;
+    }
+    command
+}
+
 /// The words of a command in the command tree: `reconcile resource`.
 fn words_of(command: &[String]) -> Result<Vec<String>, CliError> {
     let tree = Cli::command();
     let arguments: Vec<OsString> =
         [tree.get_name()].into_iter().chain(command.iter().map(String::as_str)).map(Into::into).collect();
     let ordered = grammar::in_order(&arguments, &tree);
-    let matches = tree.try_get_matches_from(ordered).map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        CliError::usage(format!("`{}` is no command line", command.join(" "))).cause(first)
+    let matches = tree.try_get_matches_from(&ordered).map_err(|error| {
+        let wrong = as_error(error, &ordered, Cli::command);
+        let told = CliError::usage(format!("`{}` is no command line", command.join(" "))).cause(wrong.message());
+        wrong.hints().iter().cloned().fold(told, CliError::hint)
     })?;
     let mut words = vec![];
     let mut below = &matches;
@@ -159,7 +171,7 @@ fn forwarded(command: &[String]) -> Vec<OsString> {
             flags.push(word.clone());
         }
     }
-    flags.extend(command.iter().map(Into::into));
+    flags.extend(without_program(command).iter().map(Into::into));
     flags
 }
 
@@ -360,6 +372,7 @@ mod tests {
     fn a_command_line_is_understood_as_it_is_when_it_is_run() {
         assert_eq!(words_of(&command("reconcile ks app --with-source")).unwrap(), ["reconcile", "resource"]);
         assert_eq!(words_of(&command("-n apps get ks -o name")).unwrap(), ["get", "resources"]);
+        assert_eq!(without_program(&command("flux-operator get ks")), command("get ks"));
         let error = words_of(&command("reconcil ks app")).unwrap_err();
         assert_eq!(error.exit(), Exit::Usage);
     }

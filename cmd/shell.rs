@@ -20,6 +20,7 @@ mod harmless;
 mod interrupt;
 pub mod jsonpath;
 pub mod logging;
+mod mistakes;
 pub mod output;
 pub mod progress;
 pub mod prompt;
@@ -31,6 +32,7 @@ pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use harmless::harmless;
 use harmless::{harmless_in_colour, in_ascii};
 pub use interrupt::{Interruption, interrupted};
+pub use mistakes::no_file;
 
 /// A person who hears nothing for longer wonders.
 pub const SILENCE: Duration = Duration::from_millis(900);

@@ -19,7 +19,7 @@ use crate::common::{
 };
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell, no_file};
 
 /// Delete a FluxInstance
 ///
@@ -38,7 +38,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator -n flux-system delete instance --dry-run=server")]
 pub struct Args {
     /// Name of the instance
-    #[arg(default_value = "flux", add = crate::common::complete::instances())]
+    #[arg(default_value = "flux", value_parser = no_file, add = crate::common::complete::instances())]
     pub name: String,
     /// The instance that a file holds, or standard input (-)
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE")]

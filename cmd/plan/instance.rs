@@ -18,7 +18,7 @@ use crate::common::saved_plan::PlanFile;
 use crate::common::{Session, Target};
 use crate::render::table::terminal_width;
 use crate::shell::progress::ProgressArgs;
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell, no_file};
 
 /// Show what an apply of a FluxInstance would change
 ///
@@ -38,7 +38,7 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator apply instance --plan flux.plan")]
 pub struct Args {
     /// Name of an instance in the cluster
-    #[arg(conflicts_with = "filename", default_value = "flux", add = crate::common::complete::instances())]
+    #[arg(conflicts_with = "filename", default_value = "flux", value_parser = no_file, add = crate::common::complete::instances())]
     pub name: String,
     /// File with the FluxInstance; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]

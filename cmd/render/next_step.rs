@@ -151,7 +151,7 @@ fn namespace(object: &ObjectId) -> String {
 
 /// A text as one word of a POSIX shell: an API server takes no name that needs quotes, but a dump may hold any, and what is shown
 /// is there to be copied.
-fn word(text: &str) -> Cow<'_, str> {
+pub fn word(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '/' | ':' | '@' | '=' | ',');
     match text.chars().all(is_plain) {
         true => Cow::Borrowed(text),

@@ -150,6 +150,10 @@ impl CliError {
         &self.message
     }
 
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     pub fn exit(&self) -> Exit {
         self.exit
     }

@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 
-use super::{CliError, Color, Exit, environment};
+use super::{CliError, Color, Exit, environment, mistakes};
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
 ///
@@ -30,17 +30,14 @@ pub fn report(
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
-    if let Some(error) = misplaced_plugin(&error, arguments).or_else(|| unknown_topic(&error, arguments, commands)) {
+    let told = misplaced_plugin(&error, arguments)
+        .or_else(|| unknown_topic(&error, arguments, commands))
+        .or_else(|| mistakes::told(&error, arguments, &commands()));
+    if let Some(error) = told {
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
-    let mut error = with_folded_usage(arguments, commands).unwrap_or(error);
-    keep_nearest(&mut error);
-    if error.get(ContextKind::InvalidArg).is_some() {
-        // Nobody who mistypes a flag means a value that begins with dashes.
-        error.remove(ContextKind::Suggested);
-    }
-    suggest(&mut error, arguments, commands);
+    let error = with_suggestions(with_folded_usage(arguments, commands).unwrap_or(error), arguments, commands);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -51,13 +48,37 @@ pub fn report(
     exit.code_and_category().0
 }
 
-/// Of several words that are similar only the nearest is meant: whoever types `instal` wants no `uninstall`.
+/// What is wrong with a line that is not the one that runs, with all hints.
+pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
+    mistakes::told(&error, arguments, &commands())
+        .unwrap_or_else(|| structured_error(&with_suggestions(error, arguments, commands)))
+}
+
+fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> clap::Error {
+    keep_nearest(&mut error);
+    if error.get(ContextKind::InvalidArg).is_some() {
+        // Nobody who mistypes a flag means a value that begins with dashes.
+        error.remove(ContextKind::Suggested);
+    }
+    suggest(&mut error, arguments, commands);
+    error
+}
+
+/// Of several words that are similar only the nearest is meant: whoever types `instal` wants no `uninstall`. One that is not
+/// really near is none that was mistyped.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
     let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
-    if let Some(nearest) = similar.iter().min_by_key(distance).cloned() {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+    let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
+    let nearest = similar.iter().min_by_key(distance).cloned();
+    match nearest.filter(is_near) {
+        Some(nearest) => {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+        }
+        None => {
+            error.remove(ContextKind::SuggestedSubcommand);
+        }
     }
 }
 
@@ -98,8 +119,14 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
         return None;
     }
     let told = CliError::usage(format!("there is no command {word}"));
+    if kinds::find(word).is_some() {
+        return Some(told.hint(format!(
+            "it is a kind: `flux-operator explain {word}` shows its fields, `flux-operator get {word}` its objects"
+        )));
+    }
     let tree = commands();
-    let near = nearest(word, tree.get_subcommands().map(clap::Command::get_name));
+    let near = || nearest(word, tree.get_subcommands().map(clap::Command::get_name));
+    let near = mistakes::verb_of(word).or_else(near);
     Some(match near {
         Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
         None => told.hint("`flux-operator --help` lists the commands, the exit codes and the variables"),

@@ -38,6 +38,7 @@ const READS: &[(&str, i32, &str)] = &[
     ("get sources all -A", 0, "GitRepository"),
     ("get images all -A", 0, ""),
     ("help get ks", 0, "Usage: flux-operator get resources"),
+    ("help ks", 2, ""),
     // Several objects: what is there is shown.
     ("tree ks flux-system nope", 3, "Kustomization/flux-system/flux-system"),
     ("tree ks/flux-system gitrepo/flux-system", 0, "GitRepository/flux-system/flux-system"),
@@ -233,10 +234,60 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rbac artifact list oci://x/y", "is not rehearsed"),
     ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
     ("rbac --user a --group b get ks", "cannot be used with"),
+    ("rbac gett ks", "a similar subcommand exists: 'get'"),
+    ("help list", "did you mean `flux-operator help get`?"),
+    ("help ks", "`flux-operator explain ks` shows its fields"),
+    // A file without -f.
+    ("apply instance flux6.yaml", "a file is given with -f: flux-operator apply instance -f flux6.yaml"),
+    ("apply flux6.yaml", "flux-operator apply instance -f flux6.yaml"),
+    ("-n apps plan flux6.yml --diff", "flux-operator -n apps plan instance -f flux6.yml --diff"),
+    ("plan instance flux6.yaml", "flux-operator plan instance -f flux6.yaml"),
+    ("diff flux6.json", "flux-operator diff instance -f flux6.json"),
+    ("build flux6.yaml", "flux-operator build instance -f flux6.yaml"),
+    ("build instance Cargo.toml", "flux-operator build instance -f Cargo.toml"),
+    ("delete flux6.yaml --yes", "flux-operator delete instance -f flux6.yaml --yes"),
+    ("delete instance flux6.yaml", "flux-operator delete instance -f flux6.yaml"),
+    // Words of kubectl, flux and helm.
+    ("list ks", "`flux-operator get ks`"),
+    ("-n apps unsuspend ks x", "`flux-operator -n apps resume ks x`"),
+    ("start ks/x", "`flux-operator resume ks/x`"),
+    ("pause ks x", "`flux-operator suspend ks x`"),
+    ("stop", "`flux-operator suspend`"),
+    ("remove ks x", "`flux-operator delete ks x`"),
+    ("rm ks x", "`flux-operator delete ks x`"),
+    ("describe ks x", "`flux-operator why ks x` or `flux-operator tree ks x`"),
+    ("sync ks x", "`flux-operator reconcile ks x`"),
+    ("upgrade -f flux.yaml", "`flux-operator apply -f flux.yaml`"),
+    ("edit ks x", "`kubectl edit ks x`"),
+    ("bootstrap github", "`flux-operator install` or `flux-operator migrate bootstrap`"),
+    ("create secret helm x --password y", "`flux-operator create secret basic-auth`"),
+    ("--token abc list ks --kube-token=abc", "`flux-operator --token TOKEN get ks --kube-token=TOKEN`"),
+    ("get source", "say which: source git, source oci"),
+    ("tree deploy/source-controller", "`flux-operator trace deploy/source-controller`"),
+    ("tree deploy source-controller", "`flux-operator trace deploy source-controller`"),
+    ("wait deploy/x", "`kubectl wait deploy/x --for=condition=Available`"),
+    ("delete pod x", "`kubectl delete pod x`"),
+    ("diff ks x", "`flux diff kustomization x --path DIR`"),
+    ("plan ks/x", "`plan` is about FluxInstances"),
+    ("build kustomization x", "`flux build kustomization x --path DIR`"),
+    ("plan hr x", "`flux-operator get hr`"),
+    ("logs --kind=Kustomization --name=x", "`flux-operator logs Kustomization/x`"),
+    ("logs --kind Kustomization --name x", "`flux-operator logs Kustomization/x`"),
     // Several kinds where one is meant.
     ("why podinfo", "write KIND/NAME"),
     ("why ks,hr", "why looks at one kind at a time"),
 ];
+
+/// Words that resemble no command, with a command that is not to be offered.
+const UNLIKE: &[&str] = &["podinfo", "config", "foo"];
+
+#[test]
+fn what_resembles_no_command_is_given_none() {
+    for line in UNLIKE {
+        let run = run(&words(line)).exits(2);
+        assert!(!run.stderr.contains("similar"), "{line}: {}", run.stderr);
+    }
+}
 
 #[test]
 fn every_mistake_is_told_with_what_was_meant() {
