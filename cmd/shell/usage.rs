@@ -37,7 +37,7 @@ pub fn report(
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
-    let error = with_suggestions(with_folded_usage(arguments, commands).unwrap_or(error), arguments, commands);
+    let error = with_suggestions(with_folded_usage(&error, arguments, commands).unwrap_or(error), arguments, commands);
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
@@ -184,7 +184,16 @@ fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliErro
 
 /// clap folds help texts at 80 columns but not usage lines, so those of the commands with many required flags are
 /// written out. Done only when there is something to print: it walks the whole command tree.
-fn with_folded_usage(arguments: &[OsString], commands: fn() -> clap::Command) -> Option<clap::Error> {
+///
+/// A flag that stands in the environment is none of the line, and clap would show it as if it had to be there.
+fn with_folded_usage(
+    error: &clap::Error,
+    arguments: &[OsString],
+    commands: fn() -> clap::Command,
+) -> Option<clap::Error> {
+    fn without_environment(command: clap::Command) -> clap::Command {
+        command.mut_args(|flag| flag.env(None::<&'static str>)).mut_subcommands(without_environment)
+    }
     fn fold(mut command: clap::Command) -> clap::Command {
         let usage = command.render_usage().to_string();
         if usage.lines().any(|line| line.len() > 80) {
@@ -192,7 +201,7 @@ fn with_folded_usage(arguments: &[OsString], commands: fn() -> clap::Command) ->
         }
         command.mut_subcommands(fold)
     }
-    let mut command = commands();
+    let mut command = if error.use_stderr() { without_environment(commands()) } else { commands() };
     command.build();
     fold(command).try_get_matches_from(arguments).err()
 }

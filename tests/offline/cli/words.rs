@@ -290,6 +290,15 @@ fn what_resembles_no_command_is_given_none() {
 }
 
 #[test]
+fn a_variable_is_no_part_of_the_usage() {
+    for line in ["completion", "migrate", "rbac", "create instance", "create secret basic-auth", "plan ks"] {
+        let plain = run(&words(line));
+        let with = with_variable("FLUX_OPERATOR_TIMEOUT", "30s", line);
+        assert_eq!((with.code, with.stdout, with.stderr), (plain.code, plain.stdout, plain.stderr), "{line}");
+    }
+}
+
+#[test]
 fn every_mistake_is_told_with_what_was_meant() {
     for (line, says) in MISTAKES {
         let run = run(&words(line)).exits(2);
