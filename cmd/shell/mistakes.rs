@@ -11,8 +11,7 @@ use super::CliError;
 use crate::grammar;
 use crate::render::next_step::word as quoted;
 
-/// Words of kubectl, flux and helm, the last of which is none of ours, and the commands that are meant: `{}` are the words that
-/// follow.
+/// Words of kubectl, flux and helm that are none of ours, and the commands that are meant: `{}` are the words that follow.
 const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("list", &["flux-operator get {}"]),
     ("ls", &["flux-operator get {}"]),
@@ -64,9 +63,10 @@ pub fn verb_of(word: &str) -> Option<&'static str> {
 }
 
 /// Says of a line that clap refuses what its writer knows from elsewhere, and how it is written here.
-pub fn told(error: &clap::Error, arguments: &[OsString], tree: &Command) -> Option<CliError> {
-    let line = Line { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
+pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
     let refused = refused(error)?;
+    let tree = &commands();
+    let line = Line { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
     let hint = line
         .file(&refused, error.kind(), tree)
         .or_else(|| line.log_flags(&refused))

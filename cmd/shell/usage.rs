@@ -32,7 +32,7 @@ pub fn report(
     }
     let told = misplaced_plugin(&error, arguments)
         .or_else(|| unknown_topic(&error, arguments, commands))
-        .or_else(|| mistakes::told(&error, arguments, &commands()));
+        .or_else(|| mistakes::told(&error, arguments, commands));
     if let Some(error) = told {
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
@@ -50,7 +50,7 @@ pub fn report(
 
 /// What is wrong with a line that is not the one that runs, with all hints.
 pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
-    mistakes::told(&error, arguments, &commands())
+    mistakes::told(&error, arguments, commands)
         .unwrap_or_else(|| structured_error(&with_suggestions(error, arguments, commands)))
 }
 
