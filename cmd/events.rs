@@ -65,10 +65,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = match &kind {
+        let mut asked = kinds.iter().chain(objects.iter().map(|(kind, _)| kind));
+        let namespace = match asked.next() {
             _ if args.all_namespaces => None,
-            Some(kind) => source.namespace_of(kind),
-            None => source.namespace("default"),
+            Some(kind) if asked.all(|other| other == kind) => source.namespace_of(kind),
+            _ => source.namespace("default"),
         };
         let options = ListRequest {
             output: &args.output,
