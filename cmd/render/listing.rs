@@ -33,9 +33,9 @@ impl Column {
     pub const READY: Column = Column { rank: 3, ..Column::new("READY") };
     /// Stands below its row where it is left out.
     pub const MESSAGE: Column = Column { rank: 4, ..Column::new("MESSAGE") };
-    /// The same column under another name.
-    pub const fn named(self, name: &'static str) -> Self {
-        Column { name, ..self }
+    /// The same column where it outlives the place of a message beside it.
+    pub const fn before_message(self) -> Self {
+        Column { rank: Column::READY.rank, ..self }
     }
     /// The same column where it is left out sooner than those above: which object it is and how it is come first.
     pub const fn rank(self, rank: u8) -> Self {

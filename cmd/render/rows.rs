@@ -34,10 +34,10 @@ impl Row for ChangeRow {
     const LIST_KIND: &'static str = "ChangeList";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("AGE").rank(1),
-        Column::new("AUTHOR").rank(3),
-        Column::new("BY").rank(2),
-        Column::new("ACTION").rank(1),
+        Column::new("AGE").before_message(),
+        Column::new("AUTHOR").rank(1),
+        Column::new("BY").before_message(),
+        Column::new("ACTION").before_message(),
         Column::new("OBJECT"),
         Column::wide("TIME"),
         Column::wide("EVIDENCE"),
@@ -134,9 +134,9 @@ impl Row for EventRow {
     const LIST_KIND: &'static str = "List";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("LAST SEEN").rank(1),
-        Column::new("TYPE").rank(2),
-        Column::new("REASON").rank(3),
+        Column::new("LAST SEEN").before_message(),
+        Column::new("TYPE").rank(1),
+        Column::new("REASON").rank(2),
         Column::new("OBJECT"),
         Column::wide("COUNT"),
         Column::wide("SOURCE"),
@@ -181,7 +181,7 @@ impl Row for InstanceRow {
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
         Column::new("NAME"),
-        Column::new("VERSION").rank(1),
+        Column::new("VERSION").before_message(),
         Column::new("RESOURCES").rank(2),
         Column::READY,
         Column::new("LAST RECONCILED").rank(3),
@@ -406,8 +406,8 @@ impl Row for SuspendedRow {
         Column::new("NAME"),
         Column::new("SINCE").rank(1),
         Column::new("BY").rank(2),
-        Column::READY.named("UNTIL"),
-        Column::MESSAGE.named("REASON").rank(3),
+        Column::new("UNTIL").before_message(),
+        Column::new("REASON").rank(3),
     ];
 
     fn cells(&self) -> Vec<Cell> {

@@ -141,10 +141,11 @@ fn what_tells_objects_apart_outlives_what_is_said_about_them() {
         (80, "get all -A --ready-status true", "NAMESPACE NAME READY"),
         (80, "get ks -A --ready-status true", "NAMESPACE NAME READY"),
         (60, "get all -A", "NAME"),
+        (60, "events -A", "NAMESPACE LAST SEEN TYPE OBJECT"),
         (60, "get suspended -n apps", "KIND NAME SINCE BY UNTIL"),
         (60, "get suspended -A", "NAMESPACE KIND NAME SINCE UNTIL"),
     ] {
-        let of = if arguments == "get inventory" { DUMP } else { &dump };
+        let of = if ["get inventory", "events -A"].contains(&arguments) { DUMP } else { &dump };
         let text = plain(&shown_of(of, columns, arguments));
         let found = text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(found, heading, "{arguments} on {columns} columns:\n{text}");
