@@ -3080,6 +3080,8 @@ module completions {
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --export                  # Print the manifests instead of applying them; needs no cluster
     --dry-run                 # Only show what would change
+    --yes(-y)                 # Do not ask
+    --confirm-context: string # Name of the context, where the configuration protects it
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
