@@ -115,8 +115,8 @@ async fn an_archive_on_standard_input_is_a_distribution() {
     run_with_input(home, &verified, &archive).await.exits(2).stderr_has("not standard input");
     // There is one standard input, and the instance took it.
     let both = from_input(&["build", "instance", "-f", "-", "--revision"]);
-    let refused = run_with_input(home, &both, INSTANCE.as_bytes()).await.exits(1);
-    refused.stderr_has("cannot use the distribution on standard input");
+    let refused = run_with_input(home, &both, INSTANCE.as_bytes()).await.exits(2);
+    refused.stderr_has("standard input can be read once only").stderr_has("the FluxInstance comes from it");
 }
 
 async fn without_the_cache_everything_is_pulled_and_nothing_is_kept() {
