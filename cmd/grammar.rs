@@ -120,10 +120,11 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
         words.remove(0);
     }
     let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let replaced = match words.split_first() {
-        None if !is_object => nothing_but_a_file(arguments, verb)?,
-        None => return None,
-        Some((noun, names)) if let Some(own) = noun_of(verb, noun, names) => match names {
+    let own = words.split_first().and_then(|(noun, names)| noun_of(verb, noun, names));
+    let replaced = match (words.split_first(), own) {
+        (None, _) if !is_object => nothing_but_a_file(arguments, verb)?,
+        (None, _) => return None,
+        (Some((noun, names)), Some(own)) => match names {
             [_, _, ..] if kinds::find(noun).is_some() && !matches!(nouns, Nouns::Own) => {
                 object_words(&words, nouns, verb)?
             }
@@ -136,7 +137,7 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
             _ if is_called(own, noun) && positions.first() == Some(&(first + 1)) => return None,
             _ => [vec![own.get_name().to_owned()], as_said(names)].concat(),
         },
-        Some(_) => object_words(&words, nouns, verb).or_else(|| says_resource.then(|| as_said(&words)))?,
+        (Some(_), None) => object_words(&words, nouns, verb).or_else(|| says_resource.then(|| as_said(&words)))?,
     };
     // The words of the objects follow the verb, the flags follow them.
     let are_kinds = |word: &str| word.split(',').all(|kind| kinds::find(kind).is_some());

@@ -62,10 +62,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Some(Command::Instance(args)) => instance::run(args, shell),
         None => match named(&args.resource)? {
             Named::Objects(objects) => object::run(args, &objects, shell),
-            Named::Kinds(words) => match words.as_slice() {
-                [] => all::run(args, None, shell),
-                [word] if let Some(kind) = kinds::find(word) => all::run(args, Some(kind), shell),
-                [_] => object::run(args, &named_objects(&args.resource)?, shell),
+            Named::Kinds(words) => match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
+                ([], _) => all::run(args, None, shell),
+                ([_], Some(kind)) => all::run(args, Some(kind), shell),
+                ([_], None) => object::run(args, &named_objects(&args.resource)?, shell),
                 _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
                     "run `flux-operator why {}` first, or `flux-operator why` for all",
                     words.first().copied().unwrap_or_default()
