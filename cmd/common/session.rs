@@ -135,19 +135,26 @@ impl<'a> Session<'a> {
         }
         if targets.is_empty() {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
-            let namespace = kinds.first().filter(|_| !all_namespaces).map(|kind| self.namespace(kind));
-            if let Some(namespace) = &namespace
-                && let Some(error) = self.no_namespace(namespace).await
-            {
-                return Err(error);
-            }
-            let place = namespace.map_or("any namespace".to_owned(), |namespace| format!("namespace {namespace}"));
+            let place = self.searched(&kinds, all_namespaces).await?;
             return Err(CliError::new(
                 Exit::NotFound,
                 format!("there are no {} to work on in {place}", names.join(", ")),
             ));
         }
         Ok(targets)
+    }
+
+    /// Where objects of these kinds were looked for in vain: `namespace apps`.
+    ///
+    /// # Errors
+    /// Not found: there is no such namespace.
+    pub async fn searched(&self, kinds: &[&FluxKind], all_namespaces: bool) -> Result<String, CliError> {
+        let Some(kind) = kinds.first().filter(|_| !all_namespaces) else { return Ok("any namespace".to_owned()) };
+        let namespace = self.namespace(kind);
+        match self.no_namespace(&namespace).await {
+            Some(error) => Err(error),
+            None => Ok(format!("namespace {namespace}")),
+        }
     }
 
     /// The error of a namespace that does not exist, with the nearest one that does; `None` when it does, or when nobody may look.

@@ -97,13 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 [kind] => kind.kind,
                 _ => "object",
             };
-            let namespace = named.first().filter(|_| !args.all_namespaces).map(|kind| session.namespace(kind));
-            if let Some(namespace) = &namespace
-                && let Some(error) = session.no_namespace(namespace).await
-            {
-                return Err(error);
-            }
-            let place = namespace.map_or("any namespace".to_owned(), |namespace| format!("namespace {namespace}"));
+            let place = session.searched(&named, args.all_namespaces).await?;
             shell.status(&format!("nothing to reconcile: no such {what} in {place}"));
             return Ok(Exit::Done);
         }

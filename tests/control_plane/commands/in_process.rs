@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::commands::cluster_objects::{GIT, INSTANCE, Run, SOON, finish, ready};
 use crate::commands::terminal::{cursor_is_visible, end, on_terminal, terminal_of, without_escapes};
+use crate::support::audit::Mark;
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::command;
 use crate::support::{
@@ -129,6 +130,13 @@ impl Own {
         })
         .await
         .unwrap();
+    }
+
+    /// But for its lease and dry runs.
+    async fn wrote_nothing_since(&self, mark: Mark) {
+        let writes = self.plane.audit().since(mark).await.unwrap().by_user("me").writes();
+        let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
+        assert!(writes.is_empty(), "{:#?}", writes.table());
     }
 
     /// An operator that runs somewhere, as far as the cluster can tell.
@@ -567,6 +575,13 @@ async fn a_terminal_that_hangs_up_ends_a_run_in_order(cluster: TestCluster) {
     assert_eq!(ready["reason"], "HealthCheckCanceled", "{status}");
 }
 
+/// What goes is named, and the way to go ahead.
+fn is_refused_for_the_context(run: Run) {
+    let refused = run.exits(1).stderr_has("Flux v2.9.4: v2.9.2 is older");
+    let refused = refused.stderr_has("Deployment/flux-system/kustomize-controller");
+    refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
+}
+
 async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     let protected = |arguments: &str| {
@@ -589,20 +604,14 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     for arguments in
         ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes", "apply instance --plan saved.json --yes"]
     {
-        let refused = protected(arguments).await.exits(1);
-        let refused = refused
-            .stderr_has("Flux v2.9.4: v2.9.2 is older")
-            .stderr_has("Deployment/flux-system/kustomize-controller");
-        refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
+        is_refused_for_the_context(protected(arguments).await);
     }
     protected("rollback instance --yes").await.exits(2).stderr_has("the context test is protected (te?t)");
     protected("apply instance -f flux.yaml --yes --confirm-context prod")
         .await
         .exits(2)
         .stderr_has("the context is test");
-    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
-    let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
-    assert!(writes.is_empty(), "{:#?}", writes.table());
+    own.wrote_nothing_since(mark).await;
     protected("apply instance -f flux.yaml --yes --confirm-context test").await.exits(0);
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
 }
@@ -630,19 +639,13 @@ async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_it
         "apply instance -f flux.yaml --wait=false --yes",
         "install -f flux.yaml --wait=false --yes",
     ] {
-        let refused = protected(arguments).await.exits(1);
-        let refused = refused
-            .stderr_has("Flux v2.9.4: v2.9.2 is older")
-            .stderr_has("Deployment/flux-system/kustomize-controller");
-        refused.stderr_has("the context test is protected (te?t)").stderr_has("--confirm-context test --yes");
+        is_refused_for_the_context(protected(arguments).await);
     }
     protected("install -f flux.yaml --wait=false --confirm-context prod")
         .await
         .exits(2)
         .stderr_has("the context is test");
-    let writes = own.plane.audit().since(mark).await.unwrap().by_user("me").writes();
-    let writes = writes.only(|request| request.resource != "leases" && !request.uri.contains("dryRun"));
-    assert!(writes.is_empty(), "{:#?}", writes.table());
+    own.wrote_nothing_since(mark).await;
     protected("apply -f flux.yaml --wait=false --yes --confirm-context test").await.exits(0);
     assert_eq!(own.instances().get("flux").await.unwrap().data["spec"]["distribution"]["version"], "2.9.2");
 }
