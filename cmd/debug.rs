@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
-use crate::common::read_source::{FromArgs, Source, kind_and_name, within};
+use crate::common::read_source::{FromArgs, Source, named_objects, within};
 use crate::render::table::clean;
 use crate::shell::output::{Format, ViewArgs, structured_without_names};
 use crate::shell::{CliError, Exit, Shell};
@@ -38,7 +38,7 @@ use crate::shell::{CliError, Exit, Shell};
 )]
 pub struct Args {
     /// HelmRelease or Kustomization, as KIND/NAME or KIND NAME
-    #[arg(value_name = "RESOURCE", required = true, num_args = 1..=2, add = crate::common::complete::resources())]
+    #[arg(value_name = "RESOURCE", required = true, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     /// The values of a HelmRelease, merged as Helm gets them
     #[arg(long)]
@@ -62,7 +62,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (word, name) = kind_and_name(&args.resource)?;
+    let (word, name) = match named_objects(&args.resource)?.as_slice() {
+        [one] => *one,
+        several => {
+            return Err(CliError::usage(format!("debug shows one object, and these are {}", several.len()))
+                .hint("run it once for each"));
+        }
+    };
     let kind = kinds::find(word).ok_or_else(|| unknown_kind(word))?;
     let fits = match kind.kind {
         "HelmRelease" => !args.vars,

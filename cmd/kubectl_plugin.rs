@@ -3,22 +3,21 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 
 use clap::{Command, CommandFactory, ValueEnum};
 
 use crate::cli::Cli;
 use crate::common::complete::{COMPLETING_PLUGIN, is_offered, with_names};
+use crate::render::as_started::{is_plugin, name_of_program};
 use crate::shell::Color;
 
-const PLUGIN: &str = "kubectl-flux_operator";
 /// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
 const NO_FILES: &str = ":4";
 
 /// The command tree, in the words of whoever started the program.
 pub fn command_tree() -> Command {
     let tree = Cli::command().color(color_of_line().into());
-    if name_of_program().as_deref() == Some(PLUGIN) { in_words_of_kubectl(tree) } else { tree }
+    if is_plugin() { in_words_of_kubectl(tree) } else { tree }
 }
 
 /// The colour that the line being run asks for: help and what clap refuses come before the flags are read.
@@ -57,11 +56,6 @@ pub fn complete(arguments: &[OsString]) -> bool {
     // A reader that went away is no failure.
     let _ = writeln!(std::io::stdout(), "{text}{NO_FILES}");
     true
-}
-
-fn name_of_program() -> Option<String> {
-    let program = std::env::args_os().next()?;
-    Some(Path::new(&program).file_name()?.to_string_lossy().into_owned())
 }
 
 fn in_words_of_kubectl(tree: Command) -> Command {

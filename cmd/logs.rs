@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
-use flux_operator::api::kinds::FluxKind;
+use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
 use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
 use flux_operator::k8s::ObjectId;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::common::args::{When, kind};
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, named_objects};
+use crate::render::next_step::word as quoted;
 use crate::render::table::clean;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -92,8 +93,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         [] => vec![],
         words => named_objects(words)?,
     };
-    let named: Result<Vec<_>, CliError> = named.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
-    let named = named?;
+    let of_flux = |(word, name)| {
+        let hint = format!("for the log of a pod there is `kubectl logs {}`", quoted(&format!("{word}/{name}")));
+        let is_other = kinds::find_resource_type(word).is_some();
+        Ok((kind(word).map_err(|error| if is_other { error.hint(hint) } else { error })?, name))
+    };
+    let named = named.into_iter().map(of_flux).collect::<Result<Vec<_>, CliError>>()?;
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let object = |(kind, name): &(&FluxKind, &str)| {

@@ -1,5 +1,6 @@
 //! How values become text: tables, trees, explanations, and the command lines that next steps stand for.
 
+pub mod as_started;
 pub mod columns_of_kind;
 pub mod field_text;
 pub mod hints;

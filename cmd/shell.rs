@@ -26,6 +26,8 @@ pub mod progress;
 pub mod prompt;
 pub mod usage;
 
+use crate::render::as_started::as_started;
+
 pub use config::Config;
 pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
@@ -227,7 +229,8 @@ impl Shell {
     // A closed stderr must not turn a finished command into a failure.
     fn line(&self, line: &str) {
         self.speaks();
-        let line = if self.stderr_terminal { self.shown(line.into()) } else { line.into() };
+        let line = as_started(line);
+        let line = if self.stderr_terminal { self.shown(line) } else { line };
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 

@@ -210,6 +210,10 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
 /// Says that a word means no kind, and which kind it may have been meant to be.
 pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
+    if let Some(other) = kinds::find_resource_type(word) {
+        return CliError::usage(format!("{} is no kind of Flux", other.kind))
+            .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"));
+    }
     match nearest(word, kinds::words()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => {

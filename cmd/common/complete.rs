@@ -65,8 +65,15 @@ pub fn with_names(tree: Command) -> Command {
         Some(_) => tree,
         None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
     });
-    // The grammar makes one word of `events ks app`.
-    tree.mut_subcommand("events", |events| events.mut_arg("resource", |object| object.num_args(0..=2)))
+    ["tree", "why"].into_iter().fold(tree, |tree, verb| tree.mut_subcommand(verb, with_further_names))
+}
+
+/// `tree ks a <TAB>`: a noun takes one name, and the grammar more.
+fn with_further_names(verb: Command) -> Command {
+    verb.mut_subcommands(|noun| {
+        let has_name = noun.get_positionals().any(|argument| argument.get_id() == "name");
+        if has_name { noun.mut_arg("name", |name| name.num_args(0..)) } else { noun }
+    })
 }
 
 /// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.

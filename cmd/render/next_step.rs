@@ -8,6 +8,8 @@ use flux_operator::api::well_known::GROUP;
 use flux_operator::inspect::next_step::{NextStep, SecretKind};
 use flux_operator::k8s::ObjectId;
 
+use super::as_started::as_started;
+
 /// A step as a command line to copy; as a sentence where no command does it.
 pub fn command(step: &NextStep) -> String {
     match step {
@@ -96,8 +98,12 @@ impl Whereto {
         context.chain(file).collect()
     }
 
-    /// As [`command`], for the same cluster.
+    /// As [`command`], for the same cluster and in the words of whoever started the program.
     pub fn command(&self, step: &NextStep) -> String {
+        as_started(&self.line(step)).into_owned()
+    }
+
+    fn line(&self, step: &NextStep) -> String {
         let line = match step {
             // Files and versions are the same everywhere.
             NextStep::BuildExportedInstance

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 use super::{GlobalArgs, harmless};
+use crate::render::as_started::as_started;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -184,7 +185,7 @@ impl CliError {
         }
         let text = if structured { self.json() } else { self.text(color) };
         // Nobody is left to tell when stderr is gone.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(as_started(&text).as_bytes());
     }
 
     fn json(&self) -> String {

@@ -11,6 +11,7 @@ use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 
 use super::{CliError, Color, Exit, environment, mistakes};
+use crate::render::table::terminal_width;
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
 ///
@@ -182,8 +183,8 @@ fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliErro
     Some(why.into_iter().fold(told, CliError::cause))
 }
 
-/// clap folds help texts at 80 columns but not usage lines, so those of the commands with many required flags are
-/// written out. Done only when there is something to print: it walks the whole command tree.
+/// clap folds help texts to the terminal's width, 80 columns at most, but not usage lines, so those of the commands with
+/// many required flags are written out. Done only when there is something to print: it walks the whole command tree.
 ///
 /// A flag that stands in the environment is none of the line, and clap would show it as if it had to be there.
 fn with_folded_usage(
@@ -194,20 +195,20 @@ fn with_folded_usage(
     fn without_environment(command: clap::Command) -> clap::Command {
         command.mut_args(|flag| flag.env(None::<&'static str>)).mut_subcommands(without_environment)
     }
-    fn fold(mut command: clap::Command) -> clap::Command {
+    fn fold(mut command: clap::Command, width: usize) -> clap::Command {
         let usage = command.render_usage().to_string();
-        if usage.lines().any(|line| line.len() > 80) {
-            command = command.override_usage(fold_usage(usage.trim_start_matches("Usage: ")));
+        if usage.lines().any(|line| line.len() > width) {
+            command = command.override_usage(fold_usage(usage.trim_start_matches("Usage: "), width));
         }
-        command.mut_subcommands(fold)
+        command.mut_subcommands(|command| fold(command, width))
     }
     let mut command = if error.use_stderr() { without_environment(commands()) } else { commands() };
     command.build();
-    fold(command).try_get_matches_from(arguments).err()
+    fold(command, terminal_width().min(80)).try_get_matches_from(arguments).err()
 }
 
 /// Breaks a usage line where the next word would not fit; a flag and its value are one word.
-fn fold_usage(usage: &str) -> String {
+fn fold_usage(usage: &str, width: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in usage.split_whitespace() {
         match words.last_mut().filter(|last| last.starts_with("--") && !last.contains(' ') && word.starts_with('<')) {
@@ -217,7 +218,7 @@ fn fold_usage(usage: &str) -> String {
     }
     let mut lines: Vec<String> = Vec::new();
     for word in words {
-        match lines.last_mut().filter(|line| "Usage: ".len() + line.len() + 1 + word.len() <= 78) {
+        match lines.last_mut().filter(|line| "Usage: ".len() + line.len() + 1 + word.len() <= width - 2) {
             Some(line) => *line = format!("{line} {word}"),
             None => lines.push(word),
         }

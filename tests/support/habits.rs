@@ -442,6 +442,9 @@ pub fn on_files() -> Vec<Row> {
         let line = format!("F {list} --from $DUMP 2>&1 | cat > screen; F {list} --from $DUMP; rc=$?; [ $rc != 2 ]");
         rows.push(row(16, line).on_terminal(columns).fits());
     }
+    for command in ["debug", "create secret githubapp"] {
+        rows.push(row(16, format!("F {command} -h")).on_terminal(60).fits());
+    }
     for list in READS {
         let line = format!("F {list} --from $DUMP | grep -cP '\\t|[ \\t]+$'; true");
         rows.push(row(17, line).shows("0\n"));
@@ -463,6 +466,9 @@ pub fn on_files() -> Vec<Row> {
         row(21, "F apply -f x --in-proces").code(2).says("--in-process"),
         row(21, "F get ks --contxt x").code(2).says("--context"),
         row(22, "F get ks wep -n apps --from $DUMP").code(3).says("did you mean web?"),
+        row(22, "F logs pod/web --from $DUMP").code(2).says("Pod is no kind of Flux").says("`kubectl logs pod/web`"),
+        row(22, "F debug deploy/web --vars --from $DUMP").code(2).says("`flux-operator trace deploy/NAME`"),
+        row(22, "F debug ks a b --vars --from $DUMP").code(2).says("run it once for each"),
         row(22, "F get ks web -n flux-system --from $DUMP").code(3).says("web is in namespace apps"),
         row(23, "F get ks wep -n apps --from $DUMP 2>/dev/null").code(3).without_data(),
         row(23, "F get nope 2>/dev/null").code(2).without_data(),
@@ -875,6 +881,8 @@ pub fn on_a_cluster() -> Vec<Row> {
     ] {
         rows.push(tab(&format!("-n flux-system {verb} ks "), "app"));
         rows.push(tab(&format!("-n flux-system {verb} ks/a"), "ks/app"));
+        rows.push(tab(&format!("-n flux-system {verb} ks another "), "app"));
+        rows.push(tab(&format!("-n flux-system {verb} ks/another ks/a"), "ks/app"));
     }
     rows.extend([
         tab("-n flux-system get resources ks/a", "ks/app"),

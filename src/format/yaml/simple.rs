@@ -16,11 +16,34 @@ use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_INPUT_BYTES, MAX_NODES, options, whole
 /// Longest scalar that is asked of the library by itself, in bytes; a number is shorter.
 const MAX_ASKED: usize = 64;
 
-/// A container whose end has not been read yet.
-enum Open {
-    Items(Vec<Value>),
-    /// And the key that waits for its value.
-    Fields(Map<String, Value>, Option<String>),
+/// A container whose end has not been read yet. What it holds waits on one stack for all of them, from `start` on, so that each is
+/// allocated once and as large as it is.
+struct Open {
+    start: usize,
+    /// The key that waits for its value, where there are keys.
+    key: Option<String>,
+    has_keys: bool,
+}
+
+impl Open {
+    fn awaits_key(&self) -> bool {
+        self.has_keys && self.key.is_none()
+    }
+
+    /// Takes what it holds from the stack; `None` for a key that stands in it twice.
+    fn close(self, held: &mut Vec<(String, Value)>) -> Option<Value> {
+        let members = held.drain(self.start..);
+        if !self.has_keys {
+            return Some(Value::Array(members.map(|(_, item)| item).collect()));
+        }
+        let mut fields = Map::with_capacity(members.len());
+        for (key, value) in members {
+            if fields.insert(key, value).is_some() {
+                return None;
+            }
+        }
+        Some(Value::Object(fields))
+    }
 }
 
 /// Parses every document of a text as the library does; `None` where that is up to the library.
@@ -28,7 +51,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
     let mut parser_options = Options::default();
     parser_options.emit_comments = false;
     parser_options.disallow_directives = true;
-    let (mut documents, mut open) = (Vec::new(), Vec::new());
+    let (mut documents, mut open, mut held) = (Vec::new(), Vec::<Open>::new(), Vec::new());
     // Escapes make scalars that are longer than what was written, and an empty document is one, too.
     let (mut begun, mut nodes, mut bytes) = (0_usize, 0_usize, 0_usize);
     for item in Parser::new_from_str_with_options(text, parser_options) {
@@ -49,10 +72,9 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
                     None if is_null(&text, style, None) => continue,
                     // Whether a lone scalar is a document at all has rules of its own.
                     None => return None,
-                    Some(Open::Fields(_, key @ None)) => {
+                    Some(container) if container.awaits_key() => {
                         let is_text = style != ScalarStyle::Plain || is_plainly_text(&text);
-                        *key = is_text.then(|| text.into_owned());
-                        key.as_ref()?;
+                        container.key = Some(is_text.then(|| text.into_owned())?);
                         continue;
                     }
                     Some(_) if style == ScalarStyle::Plain => plain(text, strict_booleans)?,
@@ -61,29 +83,18 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
             }
             Event::SequenceStart(_, 0, None) | Event::MappingStart(_, 0, None) => {
                 nodes += 1;
-                let is_key = matches!(open.last(), Some(Open::Fields(_, None)));
-                if is_key || open.len() >= MAX_DEPTH {
+                if open.last().is_some_and(Open::awaits_key) || open.len() >= MAX_DEPTH {
                     return None;
                 }
-                open.push(match event {
-                    Event::SequenceStart(..) => Open::Items(Vec::new()),
-                    _ => Open::Fields(Map::new(), None),
-                });
+                let has_keys = matches!(event, Event::MappingStart(..));
+                open.push(Open { start: held.len(), key: None, has_keys });
                 continue;
             }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
-                Open::Items(items) => Value::Array(items),
-                Open::Fields(fields, _) => Value::Object(fields),
-            },
+            Event::SequenceEnd | Event::MappingEnd => open.pop()?.close(&mut held)?,
             _ => return None,
         };
         match open.last_mut() {
-            Some(Open::Items(items)) => items.push(value),
-            Some(Open::Fields(fields, key)) => {
-                if fields.insert(key.take()?, value).is_some() {
-                    return None;
-                }
-            }
+            Some(container) => held.push((container.key.take().unwrap_or_default(), value)),
             None => documents.push(value),
         }
     }

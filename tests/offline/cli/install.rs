@@ -88,7 +88,8 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
         }
         let mut command = Command::new(link);
         command.args(arguments).env_clear().env("HOME", folder.path()).env("KUBECONFIG", folder.path().join("none"));
-        text(&command.output().expect("runs").stdout)
+        let output = command.output().expect("runs");
+        text(&output.stdout) + &text(&output.stderr)
     };
     // As cobra has it: a candidate a line, its description after a tab, the directive last.
     let offered = named("kubectl_complete-flux_operator", &["get", "comp"]);
@@ -99,4 +100,14 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
     assert!(help.contains("Usage: kubectl flux-operator get components"), "{help}");
     assert!(help.contains("\n  kubectl flux-operator get components"), "{help}");
     assert!(!named("flux-operator", &["get", "components", "--help"]).contains("kubectl flux-operator"));
+    // Who has it as a plugin may have it by no other name.
+    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+    for (line, shown) in [
+        (&["help", "gett"][..], "`kubectl flux-operator help get`"),
+        (&["status", "--from", dump], "kubectl flux-operator why"),
+    ] {
+        let told = named("kubectl-flux_operator", line);
+        assert!(told.contains(shown), "{told}");
+        assert!(!named("flux-operator", line).contains("kubectl flux-operator"));
+    }
 }

@@ -1,0 +1,49 @@
+//! By which name the program was started: command lines that it shows are started by the same one.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The name by which kubectl starts its plugin.
+const PLUGIN: &str = "kubectl-flux_operator";
+
+pub fn name_of_program() -> Option<String> {
+    let program = std::env::args_os().next()?;
+    Some(Path::new(&program).file_name()?.to_string_lossy().into_owned())
+}
+
+pub fn is_plugin() -> bool {
+    name_of_program().as_deref() == Some(PLUGIN)
+}
+
+/// A command line, or a text with command lines in backticks, in the words of whoever started the program: a plugin of kubectl
+/// need not be there by its own name.
+pub fn as_started(text: &str) -> Cow<'_, str> {
+    if is_plugin() { as_kubectl_takes_it(text) } else { text.into() }
+}
+
+fn as_kubectl_takes_it(text: &str) -> Cow<'_, str> {
+    match text.starts_with("flux-operator ") {
+        true => format!("kubectl {text}").into(),
+        false if text.contains("`flux-operator ") => text.replace("`flux-operator ", "`kubectl flux-operator ").into(),
+        false => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_kubectls_and_nothing_else_is() {
+        for (text, expected) in [
+            (
+                "run `flux-operator why -A`, or `flux-operator tree`",
+                "run `kubectl flux-operator why -A`, or `kubectl flux-operator tree`",
+            ),
+            ("flux-operator status", "kubectl flux-operator status"),
+            ("the Deployment flux-operator is gone", "the Deployment flux-operator is gone"),
+        ] {
+            assert_eq!(as_kubectl_takes_it(text), expected);
+        }
+    }
+}
