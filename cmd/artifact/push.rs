@@ -62,6 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     annotations.extend(own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     let registries = args.registry.open()?;
     let pushed = shell.run(answer_of(&args.reference.repository, shell, async {
+        shell.interruption().writes();
         oci::push_artifact(&registries, &args.reference, &files, &annotations).await.map_err(|e| registry_error(&e))
     }))?;
     shell.status(&format!("pushed {} files", files.len()));

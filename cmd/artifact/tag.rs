@@ -31,6 +31,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let registries = args.registry.open()?;
     let manifest = shell.run(answer_of(&args.reference.repository, shell, async {
         let manifest = registries.manifest(&args.reference).await.map_err(|e| registry_error(&e))?;
+        shell.interruption().writes();
         for tag in &tags {
             registries.push_manifest(tag, &manifest).await.map_err(|e| registry_error(&e))?;
         }

@@ -212,7 +212,9 @@ async fn run_with_deadline<T>(
                 match ended {
                     // It was done anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
-                    other => Err((by_user, listener.done_until(stage), other)),
+                    other => {
+                        Err((by_user, listener.done_until(stage, session.shell.interruption().has_written()), other))
+                    }
                 }
             }
         }
@@ -272,6 +274,10 @@ pub async fn reconcile_here(
         let Some((consent, lost, question)) = loss(&refused) else { return Err(request.error(&refused).await) };
         agree_to_lose(&request, &confirmation, &lost, &question).await?;
         options.consent = consent;
+        if let ReconcileError::CustomResourcesLost { definitions } = &refused {
+            // No more of them than were shown.
+            options.agreed = Some(definitions.iter().map(|(id, lost)| (id.clone(), lost.count)).collect());
+        }
         // The context was typed: what else is asked is about other things.
         confirmation.confirm_context = context.map(str::to_owned);
         // The answer took as long as it took.
@@ -626,10 +632,14 @@ impl Listener {
     }
 
     /// What was done by a run that was stopped in `stage`, for its last words.
-    fn done_until(&self, stage: Option<Stage>) -> String {
+    /// `has_written`: something was sent that changes something, be it the status.
+    fn done_until(&self, stage: Option<Stage>, has_written: bool) -> String {
         let seen = lock(&self.state);
         let done = match seen.changed.len() {
-            0 if seen.stored => "the instance was written, nothing else was changed".to_owned(),
+            0 if seen.stored => "the instance was written, no other change is known".to_owned(),
+            0 if has_written => {
+                "no object was changed that is known of, but what was sent may have been carried out".to_owned()
+            }
             0 => "nothing was changed".to_owned(),
             1 => "1 object was changed".to_owned(),
             changed => format!("{changed} objects were changed"),

@@ -137,6 +137,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // A rehearsal has none.
     let shown = if args.dry_run { ProgressMode::None } else { args.progress.progress };
     let progress = Arc::new(Mutex::new(Progress::new(shell, shown)));
+    if !args.dry_run {
+        shell.interruption().set("images may have been copied; the same command goes on with the rest", None);
+    }
     let rows: Vec<MirrorView> = shell.run(shell.while_waiting_for(destination, "answer", async {
         let copier = Copier::new(BLOBS_AT_ONCE);
         let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));

@@ -39,6 +39,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let registries = args.source.registry.open()?;
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
     let pushed = shell.run(answer_of(&args.reference.repository, shell, async {
+        shell.interruption().writes();
         let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))
     }))?;

@@ -1,5 +1,6 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the terminal is left intact, and the user hears what goes on without them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::watch;
@@ -9,12 +10,13 @@ use super::{CliError, Exit};
 /// What goes on in the cluster when the command ends now, how to come back to it, and whether it may end now.
 pub struct Interruption {
     note: Mutex<Option<Note>>,
+    has_written: AtomicBool,
     held: watch::Sender<bool>,
 }
 
 impl Default for Interruption {
     fn default() -> Self {
-        Interruption { note: Mutex::default(), held: watch::Sender::new(false) }
+        Interruption { note: Mutex::default(), has_written: AtomicBool::default(), held: watch::Sender::new(false) }
     }
 }
 
@@ -46,10 +48,16 @@ impl Interruption {
 
     /// A write is about to be sent, or a file to be changed: unless more is known, an interrupt no longer says that nothing was changed.
     pub fn writes(&self) {
+        self.has_written.store(true, Ordering::Relaxed);
         self.note().get_or_insert_with(|| Note {
-            goes_on: "what was sent to the API server may have been carried out".to_owned(),
+            goes_on: "what was sent may have been carried out".to_owned(),
             resume: None,
         });
+    }
+
+    /// Reports whether a write was sent; those of a lease and rehearsals are none.
+    pub fn has_written(&self) -> bool {
+        self.has_written.load(Ordering::Relaxed)
     }
 
     /// Lets no interrupt through until the result is dropped. Keep it short, and bounded.

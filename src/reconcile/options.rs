@@ -1,11 +1,14 @@
 //! How a plan is made and how a run works.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::announce::Notifications;
 use super::interrupt::{self, Interrupts};
 use crate::cluster::lease::LeaseOptions;
+use crate::k8s::ObjectId;
 
 /// How a plan is made.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ pub struct RunOptions {
     pub wait: bool,
     /// What may get lost; a run that would lose more is refused before it writes anything.
     pub consent: Consent,
+    /// How many custom resources may go with each definition; `None`: however many there are.
+    pub agreed: Option<BTreeMap<ObjectId, usize>>,
     /// When waiting ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
     pub health_deadline: Option<Instant>,
     pub notifications: Option<Notifications>,
@@ -74,6 +79,7 @@ impl Default for RunOptions {
             request: None,
             wait: true,
             consent: Consent::default(),
+            agreed: None,
             health_deadline: None,
             notifications: None,
             interrupts: interrupt::never(),

@@ -73,6 +73,13 @@ pub enum ReconcileError {
     Call(#[from] ClusterError),
 }
 
+impl ReconcileError {
+    /// Reports whether another instance is in the way.
+    pub(super) fn is_about_another_instance(&self) -> bool {
+        matches!(self, ReconcileError::SecondInstance { .. } | ReconcileError::OwnedByOther { .. })
+    }
+}
+
 fn destructive_text(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> String {
     let downgrade = downgrade.map(|(from, to)| format!("go back from {from} to {to}"));
     let pruned = (!pruned.is_empty()).then(|| format!("delete {}", some(pruned)));

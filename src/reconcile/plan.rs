@@ -384,10 +384,9 @@ pub async fn prune(
         let step = if reason.is_some() { Step::Skip } else { Step::Prune };
         planned.push(PlannedPrune { object: id, step, reason, seen: fingerprint(&live), custom_resources: None, live });
     }
-    let is_doomed = |one: &PlannedPrune| one.step == Step::Prune && one.object.kind == "CustomResourceDefinition";
-    if planned.iter().any(is_doomed) {
+    if planned.iter().any(takes_custom_resources) {
         let elsewhere = ownership::definitions_of_others(cluster, instance).await?;
-        for one in planned.iter_mut().filter(|one| is_doomed(one)) {
+        for one in planned.iter_mut().filter(|one| takes_custom_resources(one)) {
             match elsewhere.get(&one.object.name) {
                 Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
                 None => one.custom_resources = count_custom_resources(cluster, &one.live).await?,
@@ -395,6 +394,10 @@ pub async fn prune(
         }
     }
     Ok(planned)
+}
+
+fn takes_custom_resources(one: &PlannedPrune) -> bool {
+    one.step == Step::Prune && one.object.kind == "CustomResourceDefinition"
 }
 
 /// Finds an object that is to stay although the definition of its kind is pruned; returned with the definition.
@@ -466,6 +469,17 @@ pub async fn moved(
         let now = live_objects.find(cluster, id).await?.as_ref().map(fingerprint);
         if now.as_ref() != seen {
             moved.push(id.clone());
+        }
+    }
+    // A definition stands still while what goes away with it grows.
+    for one in plan.prune.iter().filter(|one| takes_custom_resources(one)) {
+        if moved.contains(&one.object) {
+            continue;
+        }
+        let Some(definition) = live_objects.find(cluster, &one.object).await? else { continue };
+        let count = |lost: Option<&CustomResources>| lost.map_or(0, |lost| lost.count);
+        if count(count_custom_resources(cluster, &definition).await?.as_ref()) > count(one.custom_resources.as_ref()) {
+            moved.push(one.object.clone());
         }
     }
     Ok(moved)

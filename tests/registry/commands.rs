@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
@@ -10,7 +12,9 @@ use flux_operator::oci::Credentials;
 
 use super::artifacts::{push_distribution, push_multi};
 use super::cosign::{Cosign, Form};
-use super::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
+use super::support::registry::{
+    Authentication, FaultyRegistry, Mishap, PASSWORD, Passed, Registry, RegistryOptions, USER,
+};
 use super::support::run::Run;
 use super::support::runner;
 use super::{client, login, noise, repository, tests};
@@ -24,6 +28,7 @@ tests![
     an_instance_is_built_from_its_artifact,
     images_are_mirrored_and_checked,
     a_mirror_that_is_killed_goes_on_where_it_was,
+    what_a_registry_may_have_got_is_told_by_an_interrupted_command,
     a_version_goes_through_an_air_gap_in_one_file,
     a_pull_wants_the_signature_that_the_key_verifies,
 ];
@@ -181,6 +186,47 @@ async fn images_are_mirrored_and_checked() {
     call(&["distribution", "check-mirror"], &[]).await.exits(0);
     let again = call(&["distribution", "mirror"], &[]).await.exits(0).stdout;
     assert_eq!(again.matches("present").count(), 2, "{again}");
+}
+
+async fn what_a_registry_may_have_got_is_told_by_an_interrupted_command() {
+    let registry = Registry::start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "manifests/a.yaml", "a: 1\n");
+    let tagged = format!("oci://{}/app:v1", registry.host());
+    run(home, &["artifact", "push", &tagged, "--path", "manifests"]).await.exits(0);
+    for line in [
+        "artifact push oci://HOST/app:v2 --path manifests",
+        "artifact tag oci://HOST/app:v1 --tag latest",
+        "distribution push oci://HOST/flux:v1",
+    ] {
+        let arrived = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&arrived);
+        let slow = FaultyRegistry::start(registry.port(), move |_, passed: &Passed| {
+            if passed.line.starts_with("PUT ") && passed.line.contains("/manifests/") {
+                told.store(true, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_secs(2));
+            }
+            Mishap::None
+        });
+        let slow = slow.await.unwrap();
+        let line = line.replace("HOST", &slow.host());
+        let mut command = command(home, &line.split(' ').collect::<Vec<_>>());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // On a thread of its own: the registry stands still together with this one.
+        let ended = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            while !arrived.load(Ordering::SeqCst) {
+                assert!(begun.elapsed() < Duration::from_secs(20), "no manifest arrives");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            child.wait_with_output().unwrap()
+        });
+        let ended: Run = ended.await.unwrap().into();
+        let ended = ended.exits(130).stderr_has("what was sent may have been carried out");
+        assert!(!ended.stderr.contains("nothing was changed"), "{line}: {}", ended.stderr);
+    }
 }
 
 async fn a_mirror_that_is_killed_goes_on_where_it_was() {

@@ -1,8 +1,8 @@
 //! How a run ends: one write with conditions, tokens, history and inventory, and the event that says the same.
 
 use super::{Run, Unstored};
-use crate::api::history;
-use crate::api::well_known::reason;
+use crate::api::well_known::{condition, reason};
+use crate::api::{conditions, history};
 use crate::reconcile::interrupt::Interrupt;
 use crate::reconcile::messages;
 use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop, explain, look_again};
@@ -33,6 +33,11 @@ impl Run<'_> {
             Ok(()) => None,
             Err(Stop::Failed(failure)) => Some(failure),
             Err(Stop::Abort(error)) => {
+                // Who gave the command hears it; who looks at the instance reads it there.
+                if self.unstored.is_none() && error.is_about_another_instance() {
+                    // The refusal is the answer, also where it cannot be written down.
+                    let _ = self.record_refusal(&error).await;
+                }
                 self.announcer.finish().await;
                 return Err(error);
             }
@@ -63,6 +68,19 @@ impl Run<'_> {
             }
         }
         self.record(failure, reason, message).await
+    }
+
+    /// Says in the status and by an event that another instance is in the way: nothing was done, and trying again is of use once
+    /// that is gone.
+    async fn record_refusal(&mut self, error: &ReconcileError) -> Result<(), ReconcileError> {
+        let message = format!("reconciliation failed: {error}");
+        let ready = conditions::get(&self.writer.status.conditions, condition::READY);
+        if ready.is_none_or(|ready| ready.message != message) {
+            self.event(true, reason::RECONCILIATION_FAILED, message.clone(), false);
+        }
+        self.writer.failed(reason::RECONCILIATION_FAILED, &message);
+        self.writer.handle_request();
+        self.writer.write(self.cluster).await
     }
 
     async fn record(

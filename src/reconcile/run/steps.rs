@@ -11,6 +11,7 @@ use crate::cluster::events::Event;
 use crate::k8s::ObjectId;
 use crate::k8s::kstatus::{self, Status};
 use crate::reconcile::apply;
+use crate::reconcile::custom_resources::CustomResources;
 use crate::reconcile::health::{self, Goal, Waited};
 use crate::reconcile::interrupt::{Hear, requested_stop};
 use crate::reconcile::kept_builds::{self, KeptBuild};
@@ -37,7 +38,11 @@ impl Run<'_> {
             }
         }
         let lost: Vec<_> = plan.lost_custom_resources().map(|(id, lost)| (id.clone(), lost.clone())).collect();
-        if !lost.is_empty() && self.options.consent < Consent::CustomResources {
+        let is_agreed = |(id, lost): &(ObjectId, CustomResources)| {
+            let counts = self.options.agreed.as_ref();
+            counts.is_none_or(|counts| counts.get(id).is_some_and(|agreed| lost.count <= *agreed))
+        };
+        if !lost.is_empty() && (self.options.consent < Consent::CustomResources || !lost.iter().all(is_agreed)) {
             return Err(Stop::Abort(ReconcileError::CustomResourcesLost { definitions: lost }));
         }
         if let Some(stop) = requested_stop(&self.options.interrupts) {

@@ -497,6 +497,11 @@ async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
     ));
     let api: Api<DynamicObject> = Api::namespaced_with(own.client.clone(), "default", &resource);
     api.create(&Default::default(), &kustomization).await.unwrap();
+    let create = async |name: &str| {
+        let mut another = kustomization.clone();
+        another.metadata.name = Some(name.to_owned());
+        api.create(&Default::default(), &another).await.unwrap();
+    };
     own.write("2.9.4", &["source-controller"]);
     let named = "1 Kustomization (default/apps)";
     own.run("plan instance -f flux.yaml").await.exits(1).stdout_has(named);
@@ -504,11 +509,28 @@ async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
     own.run("apply instance -f flux.yaml --in-process").await.exits(1).stderr_has(named).stderr_has("--yes");
     assert_eq!(own.instances().get("flux").await.unwrap().metadata.resource_version, before);
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_some());
-    // A terminal asks.
+    // A plan names what there was when it was made.
+    own.run("plan instance -f flux.yaml --out flux.plan").await.exits(1);
+    create("later").await;
+    own.run("apply instance --plan flux.plan --yes")
+        .await
+        .exits(1)
+        .stderr_has("the cluster has moved since the plan was made: CustomResourceDefinition/kustomizations");
+    assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_some());
+    // A terminal asks, and once more where more would go than it had named.
     let arguments = format!("apply instance -f {} --in-process", own.file().display());
     let mut session = terminal_of(&own.start(""), 100, &arguments);
-    let (code, shown) = on_terminal(move || {
+    let mut session = on_terminal(move || {
+        session.exp_string("2 Kustomization (default/apps, default/later)").expect("what goes");
         session.exp_string("[y/N] ").expect("the question");
+        session
+    })
+    .await;
+    create("meanwhile").await;
+    let (code, shown) = on_terminal(move || {
+        session.send_line("y").expect("sent");
+        session.exp_string("3 Kustomization (default/apps, default/later, default/meanwhile)").expect("what goes now");
+        session.exp_string("[y/N] ").expect("the question again");
         session.send_line("y").expect("sent");
         end(&mut session)
     })

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use flux_operator::cluster::WriteOptions;
+use flux_operator::k8s::ObjectId;
 use serde_json::json;
 
 use super::operator::*;
@@ -17,6 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_suspended_instance_is_left_alone_and_resumed_and_its_deletion_leaves_flux,
         a_new_spec_ends_the_wait_for_health_and_an_unhealthy_one_is_tried_again_later_each_time,
         an_instance_deleted_while_nobody_looked_is_taken_away_by_the_next_operator,
+        an_instance_beside_another_one_says_so_until_that_is_gone,
         flags_of_what_is_not_served_are_refused_by_name,
     ]
 }
@@ -219,6 +222,30 @@ async fn an_instance_deleted_while_nobody_looked_is_taken_away_by_the_next_opera
     let _next = Operator::start(&world, "operator-b", &[]);
     world.wait_until_gone().await;
     assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());
+}
+
+async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.prepared().await;
+    let other = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": "default"}, "spec": spec("2.9.x")});
+    world.cluster.apply(&other, WriteOptions::forced("test-author")).await.unwrap();
+    let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=200ms"]);
+    world.write_instance(spec("2.9.x"), json!({})).await;
+    let told = |instance: &flux_operator::api::FluxInstance| condition(instance, "Ready").0 == "False";
+    let refused = world.wait_for("the refusal", told).await;
+    let (_, reason, message) = condition(&refused, "Ready");
+    assert_eq!(reason, "ReconciliationFailed");
+    assert!(message.contains("FluxInstance/default/flux exists already"), "{message}");
+    assert_eq!(condition(&refused, "Reconciling").1, "ProgressingWithRetry");
+    // However often it is tried again.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let events = world.events().await;
+    let told = events.iter().filter(|(reason, text)| reason == "ReconciliationFailed" && *text == message).count();
+    assert_eq!(told, 1, "{events:?}");
+    assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());
+    world.cluster.delete(&ObjectId::of(&other), &Default::default()).await.unwrap();
+    world.wait_for_ready().await;
 }
 
 async fn flags_of_what_is_not_served_are_refused_by_name(cluster: TestCluster) {

@@ -22,6 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_command_that_says_nothing_was_changed_has_changed_nothing,
         a_run_that_says_nothing_was_changed_has_changed_nothing,
         what_was_written_is_told_while_something_else_is_still_asked,
+        a_write_that_is_not_answered_yet_is_no_nothing,
         a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
         a_run_whose_lease_somebody_takes_ends_before_its_next_write,
     ]
@@ -197,6 +198,39 @@ async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: T
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
     let run = Run::from(output).exits(130).stderr_has("may have been carried out");
     assert!(!run.stderr.contains("nothing was changed"), "{}", run.stderr);
+}
+
+async fn a_write_that_is_not_answered_yet_is_no_nothing(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut spec = spec("2.9.x");
+    spec["wait"] = false.into();
+    world.instance(spec.clone()).await;
+    world.ready().await;
+    spec["cluster"] = json!({"size": "small"});
+    let manifest = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("small.yaml"), manifest.to_string()).unwrap();
+    let is_status = |uri: &str| uri.contains("/fluxinstances/flux/status");
+    let is_instance = |uri: &str| uri.contains("/fluxinstances/flux?") && !uri.contains("dryRun");
+    for (line, is_meant) in [
+        // Nothing differs: the status is all that is written.
+        ("reconcile instance --in-process", is_status as fn(&str) -> bool),
+        ("apply instance -f small.yaml --in-process", is_instance),
+        ("apply instance -f small.yaml --in-process", is_deployment),
+    ] {
+        let proxy = FaultProxy::start(&world.plane.admin("slow").unwrap(), world.plane.folder()).await.unwrap();
+        // Longer than a run waits for answers that are under way when it is to end.
+        proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_secs(4))).method("PATCH").uri(is_meant));
+        let mut command = command(proxy.kubeconfig().path(), home.path());
+        command.args(line.split(' ')).args(["-n", NAMESPACE]).current_dir(home.path()).stdin(Stdio::null());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let sent = || async { (proxy.count("PATCH", is_meant) > 0).then_some(()) };
+        eventually("the write", Duration::from_secs(20), sent).await.unwrap();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let run = ended(child).await.exits(130);
+        assert!(!run.stderr.contains("nothing was changed"), "{line}: {}", run.stderr);
+    }
 }
 
 /// A large installation, and the file of a small one to apply.
