@@ -52,6 +52,10 @@ pub async fn silent_stage(cluster: &TestCluster) -> Stage {
     let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": wanted});
     std::fs::write(&manifest, instance.to_string()).unwrap();
+    // The same with more resources: another revision.
+    let mut other = instance.clone();
+    other["spec"]["cluster"] = json!({"size": "medium"});
+    std::fs::write(world.plane.folder().join("other.json"), other.to_string()).unwrap();
     world.instance(wanted).await;
     world.ready().await;
     let client = world.plane.client();

@@ -51,13 +51,16 @@ const RUNS: [&str; 5] = [
 ];
 
 /// Command lines beside the writes whose rights are tried: of those with many requests only every so many is tried.
-const MORE: [(&str, usize); 6] = [
+const MORE: [(&str, usize); 9] = [
     ("create secret basic-auth auth --username git --password-env PASSWORD --replace", 1),
     (rbac::INSTALL, 12),
     (rbac::UNINSTALL_OPERATOR, 6),
     (rbac::INSTALL_WITH, 20),
     (rbac::TAKE_OVER, 20),
     (rbac::DELETE, 2),
+    (rbac::DELETE_SUSPENDED, 1),
+    (rbac::ASK_FOR_UNINSTALL, 2),
+    (rbac::ASK_FOR_ROLLBACK, 2),
 ];
 
 /// What the endings so far have come to.
