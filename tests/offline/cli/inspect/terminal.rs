@@ -225,9 +225,11 @@ fn a_terminal_gets_colour_unless_no_color_is_set() {
     assert!(!shown(80, "get all -A --color never").contains("\u{1b}[3"));
 }
 
-/// The dump with a title, a clipboard and a screen sequence in every text that is not a word of the API.
+/// A title, a clipboard and a screen sequence.
+const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}1m\u{202e}";
+
+/// The dump with these in every text that is not a word of the API.
 fn hostile_dump() -> String {
-    const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}1m\u{202e}";
     fn spoil(value: &mut serde_json::Value, key: &str) {
         match value {
             serde_json::Value::String(text) => {
@@ -259,9 +261,34 @@ fn hostile_dump() -> String {
 #[test]
 fn nothing_in_a_dump_steers_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("dump.json");
-    std::fs::write(&file, hostile_dump()).expect("written");
+    let file = folder.path();
+    std::fs::write(file.join("dump.json"), hostile_dump()).expect("written");
+    let pod = "flux-system/kustomize-controller-0";
+    // What is found by its name and labels is not spoiled.
+    let labels = serde_json::json!({"app": "kustomize-controller", "app.kubernetes.io/part-of": "flux",
+        "app.kubernetes.io/component": "kustomize-controller"});
+    let controller = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kustomize-controller-0", "namespace": "flux-system",
+            "labels": labels}, "spec": {"containers": [{"name": "manager"}]}},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kustomize-controller",
+            "namespace": "flux-system", "labels": labels}, "spec": {"selector": {"matchLabels": {"app": "kustomize-controller"}}}},
+    ]});
+    std::fs::write(file.join("controller.json"), controller.to_string()).expect("written");
+    let line = serde_json::json!({"level": "error", "ts": "2026-01-01T00:00:00.000Z", "msg": format!("m{HOSTILE}"),
+        "controllerKind": "Kustomization", "Kustomization": {"name": "flux-system", "namespace": "flux-system"},
+        "name": "flux-system", "namespace": "flux-system", "error": format!("e{HOSTILE}")});
+    let log = format!(
+        "==== START logs for container manager of pod {pod} ====\n{line}\nno JSON {HOSTILE}\n==== END logs for container manager of pod {pod} ====\n"
+    );
+    std::fs::write(file.join("logs.txt"), log).expect("written");
     let reads = [
+        "logs",
+        "logs ks/flux-system -n flux-system",
+        "logs -o json",
+        "what-changed -A",
+        "what-changed -A -o wide",
+        "wait revision 0123456",
+        "migrate owner ks/flux-system --to ks/web --dry-run",
         "get instance -A",
         "get instance -A -o wide",
         "get instance -A -o name",
