@@ -29,7 +29,7 @@ impl Cluster {
         let groups = self.answer_text(Call::get("/apis".to_owned())).await;
         let groups: Result<APIGroupList, _> =
             groups.and_then(|text| serde_json::from_slice(&text).map_err(kube::Error::SerdeError));
-        let groups = groups.map_err(|e| self.explain(&e, attempted.as_str(), None))?;
+        let groups = groups.map_err(|e| self.explain_no_list(&e, attempted.clone()))?;
         let mut versions = vec![(String::new(), "v1".to_owned())];
         versions.extend(groups.groups.into_iter().filter_map(|g| {
             let version = g.preferred_version.or_else(|| g.versions.into_iter().next())?;
@@ -59,7 +59,7 @@ impl Cluster {
     /// Returns every version a kind is served at, the server's favourite first; never from memory.
     pub(super) async fn served_versions(&self, group: &str, kind: &str) -> Result<Vec<ResourceType>, ClusterError> {
         let discovery = Box::pin(Discovery::new(self.client.clone()).filter(&[group]).run_aggregated()).await;
-        let discovery = discovery.map_err(|e| self.explain(&e, format!("find the kind {kind}"), None))?;
+        let discovery = discovery.map_err(|e| self.explain_no_list(&e, format!("find the kind {kind}")))?;
         let Some(group) = discovery.get(group) else { return Ok(vec![]) };
         let of_kind = |version: &str| {
             let all = group.versioned_resources(version).into_iter();
@@ -152,6 +152,13 @@ impl Cluster {
             plural: found.name.clone().into(),
             namespaced: found.namespaced,
         }))
+    }
+
+    /// Explains why there is no list of what is served. Every API server has one: who does not find it is a gateway, and
+    /// nothing follows about any kind.
+    fn explain_no_list(&self, error: &kube::Error, attempted: String) -> ClusterError {
+        self.explain(error, attempted, None)
+            .without_meaning("not found, although every API server lists what it serves")
     }
 
     pub(super) fn not_served(&self, attempted: String, api: String) -> ClusterError {

@@ -217,6 +217,15 @@ impl ClusterError {
         self
     }
 
+    /// Takes a 404 that names no object as what it is by itself: no word about what is there.
+    #[must_use]
+    pub(super) fn without_meaning(mut self, message: impl Into<String>) -> Self {
+        if self.is_api_missing() {
+            self.reason = Reason::Server { endpoint: self.endpoint.clone(), code: 404, message: message.into() };
+        }
+        self
+    }
+
     pub fn category(&self) -> Category {
         self.reason.category()
     }

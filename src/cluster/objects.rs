@@ -185,8 +185,7 @@ impl Cluster {
                 Serving::Same => {
                     let (name, version) = (resource.resource_name(), &resource.version);
                     let message = format!("not found, although {name} are served at {version}");
-                    let reason = Reason::Server { endpoint: self.endpoint.clone(), code: 404, message };
-                    return Err(ClusterError { reason, ..error });
+                    return Err(error.without_meaning(message));
                 }
             }
         }
@@ -531,6 +530,22 @@ mod tests {
     async fn a_404_that_names_no_object_is_no_missing_object_to_a_write() {
         assert!(written_on_a_server_that_lags(1).await.unwrap().is_some());
         assert!(written_on_a_server_that_lags(usize::MAX).await.unwrap_err().is_api_missing());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_that_answers_everything_with_404_says_nothing_of_objects() {
+        let service = tower::service_fn(|_: http::Request<Body>| async {
+            http::Response::builder().status(404).body(Body::from(b"404 page not found".to_vec()))
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        for id in [ObjectId::new("", "Secret", Some("n"), "s"), ObjectId::new("example.com", "Widget", Some("n"), "w")]
+        {
+            let id = id.at("v1");
+            let errors = [cluster.read(&id).await.err(), cluster.delete(&id, &DeleteOptions::default()).await.err()];
+            for error in errors.map(|error| error.expect("no answer about the object")) {
+                assert!(matches!(error.reason, Reason::Server { code: 404, .. }), "{}", error.reason);
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::call::{Call, encode};
-use super::{Cluster, ClusterError, ListOptions, Reason};
+use super::{Cluster, ClusterError, ListOptions};
 use crate::api::kinds::ResourceType;
 
 /// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
@@ -154,15 +154,10 @@ impl Follower {
                     (self.failures, self.opened, self.is_quiet) = (0, Instant::now(), true);
                     self.stream = Some(stream);
                 }
-                Err(mut error) => {
+                Err(error) => {
                     self.version = None;
                     // Only a list that is checked says that a kind has gone.
-                    if error.is_api_missing() {
-                        let (endpoint, message) =
-                            (self.cluster.endpoint.clone(), "not found, although it was listed".into());
-                        error.reason = Reason::Server { endpoint, code: 404, message };
-                    }
-                    return Err(self.failed(error));
+                    return Err(self.failed(error.without_meaning("not found, although it was listed")));
                 }
             }
             return Ok(None);
@@ -259,7 +254,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::Endpoint;
+    use crate::cluster::{Endpoint, Reason};
 
     /// A cluster whose server answers request `n` with a status and a body, and the number of requests it had.
     fn cluster(answer: impl Fn(usize, &str) -> (u16, String) + Send + Sync + 'static) -> (Cluster, Arc<AtomicUsize>) {
@@ -330,6 +325,13 @@ mod tests {
         for _ in 0..5 {
             assert!(matches!(pods.next().await, Ok(Change::All(all)) if all.len() == 1));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_that_answers_everything_with_404_says_nothing_of_objects() {
+        let (cluster, _) = cluster(|_, _| (404, "404 page not found".to_owned()));
+        let error = follower(&cluster).next().await.unwrap_err();
+        assert!(matches!(error.reason, Reason::Server { code: 404, .. }), "{}", error.reason);
     }
 
     #[tokio::test(start_paused = true)]
