@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// How many custom resources a plan names.
@@ -42,13 +42,33 @@ pub(super) fn resource_of(definition: &Value) -> ResourceType {
 }
 
 /// Returns all objects of a definition.
+///
+/// # Errors
+/// The API server cannot be asked, or serves nothing of a definition that stands: that is not "no objects", a server that
+/// has not heard of a definition yet answers so.
 pub(super) async fn list_custom_resources(
     cluster: &Cluster,
     definition: &Value,
 ) -> Result<(ResourceType, Vec<Value>), ClusterError> {
     let resource = resource_of(definition);
-    let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
-    Ok((resource, list.map(|list| list.items).unwrap_or_default()))
+    if let Some(list) = cluster.list_all(&resource, None, &ListOptions::default()).await? {
+        return Ok((resource, list.items));
+    }
+    // It may be gone since it was read; one that was never accepted has no objects.
+    match cluster.read(&ObjectId::of(definition)).await?.filter(is_served) {
+        None => Ok((resource, vec![])),
+        Some(_) => {
+            let reason = Reason::Other(format!("{} is not served, though its definition says so", resource.version));
+            let attempted = format!("list {}", resource.resource_name());
+            Err(ClusterError::new(attempted, cluster.endpoint.clone(), reason))
+        }
+    }
+}
+
+/// Whether a definition says that objects of it are served.
+fn is_served(definition: &Value) -> bool {
+    fields::condition(definition, "Established").is_some_and(|established| established.is_true())
+        && fields::items(definition, "/spec/versions").iter().any(|version| version["served"] == true)
 }
 
 /// Returns what goes away with a definition; `None` when there is nothing.
@@ -68,6 +88,47 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cluster::Endpoint;
+
+    /// A server that answers with the definition and serves nothing of its kind.
+    async fn counted_where_nothing_is_served(
+        definition: Option<Value>,
+    ) -> Result<Option<CustomResources>, ClusterError> {
+        let bucket = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "buckets.g"}, "spec": {"group": "g", "scope": "Namespaced",
+            "names": {"kind": "Bucket", "plural": "buckets"}, "versions": [{"name": "v1", "served": true, "storage": true}]}});
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (code, body) = match (request.uri().path(), &definition) {
+                ("/api" | "/apis", _) => (200, json!({"items": []}).to_string()),
+                (path, Some(definition)) if path.ends_with("/customresourcedefinitions/buckets.g") => {
+                    (200, definition.to_string())
+                }
+                (path, None) if path.ends_with("/customresourcedefinitions/buckets.g") => {
+                    let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+                        "message": "", "details": {"kind": "customresourcedefinitions", "name": "buckets.g"}});
+                    (404, missing.to_string())
+                }
+                _ => (404, "404 page not found".to_owned()),
+            };
+            let response = http::Response::builder().status(code).body(kube::client::Body::from(body.into_bytes()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        count_custom_resources(&cluster, &bucket).await
+    }
+
+    #[tokio::test]
+    async fn a_server_that_has_not_heard_of_a_definition_counts_none_of_its_objects() {
+        let definition = |established: &str, served: bool| {
+            Some(json!({"metadata": {"name": "buckets.g"}, "spec": {"versions": [{"name": "v1", "served": served}]},
+                "status": {"conditions": [{"type": "Established", "status": established}]}}))
+        };
+        let error = counted_where_nothing_is_served(definition("True", true)).await.unwrap_err();
+        assert_eq!(error.reason.to_string(), "v1 is not served, though its definition says so");
+        for without_objects in [definition("False", true), definition("True", false), None] {
+            assert_eq!(counted_where_nothing_is_served(without_objects).await.unwrap(), None);
+        }
+    }
 
     #[test]
     fn objects_are_reached_in_a_served_version() {
