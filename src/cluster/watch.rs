@@ -21,7 +21,7 @@ const PATIENT_IDLE: Duration = Duration::from_secs(90);
 const FAILURES: u32 = 6;
 /// The first pause is twice this; each after it twice as long, up to 6.4 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// A watch that ends sooner than this and brought nothing was cut by something in between, not by the server's time-out.
+/// A watch that ends sooner than this and brought no object was cut by something in between, not by the server's time-out.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 
 /// What became of the followed objects.
@@ -48,7 +48,7 @@ pub struct Follower {
     /// Watches in a row that ended at once and brought nothing.
     short_lives: u32,
     opened: Instant,
-    /// The open watch has brought nothing yet.
+    /// The open watch has brought no object yet.
     is_quiet: bool,
     pause_until: Option<Instant>,
     idle: Duration,
@@ -164,7 +164,6 @@ impl Follower {
         };
         match tokio::time::timeout(self.idle, stream.next()).await {
             Ok(Some(Ok(event))) => {
-                self.is_quiet = false;
                 match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                         self.remember(&object);
@@ -174,6 +173,7 @@ impl Follower {
                         self.remember(&object);
                         return Ok(Some(Change::Gone(object)));
                     }
+                    // Of these two neither is news about an object.
                     WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
                     // Mostly 410: too much happened since the version we know.
                     WatchEvent::Error(_) => {
@@ -202,6 +202,7 @@ impl Follower {
     }
 
     fn remember(&mut self, object: &Value) {
+        self.is_quiet = false;
         if let Some(version) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
             self.version = Some(version.to_owned());
         }
@@ -286,14 +287,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn watches_that_end_at_once_are_opened_with_growing_pauses() {
-        let (cluster, asked) =
-            cluster(|_, query| if query.contains("watch=true") { (200, String::new()) } else { list() });
-        let mut pods = follower(&cluster);
-        assert!(matches!(pods.next().await, Ok(Change::All(_))));
-        let minute = tokio::time::timeout(Duration::from_secs(60), pods.next()).await;
-        assert!(minute.is_err(), "nothing happened");
-        let asked = asked.load(Ordering::SeqCst);
-        assert!((5..=25).contains(&asked), "{asked} requests in a minute");
+        let expired = json!({"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "code": 410, "reason": "Expired", "message": "too old resource version"}});
+        let bookmark = json!({"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1",
+            "metadata": {"resourceVersion": "2"}}});
+        for events in [String::new(), format!("{expired}\n"), format!("{bookmark}\n")] {
+            let watched = events.clone();
+            let (cluster, asked) = cluster(move |count, query| {
+                assert!(count < 1000, "as fast as the network allows: {watched}");
+                if query.contains("watch=true") { (200, watched.clone()) } else { list() }
+            });
+            let mut pods = follower(&cluster);
+            let quiet = async {
+                loop {
+                    assert!(matches!(pods.next().await, Ok(Change::All(all)) if all.is_empty()), "nothing happened");
+                }
+            };
+            assert!(tokio::time::timeout(Duration::from_secs(60), quiet).await.is_err());
+            let asked = asked.load(Ordering::SeqCst);
+            assert!((5..=30).contains(&asked), "{asked} requests in a minute: {events}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
