@@ -14,7 +14,7 @@ use crate::format::yaml;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
 
-/// No dump is read beyond this, all its files together; a cluster of tens of thousands of objects stays below it.
+/// No dump is read beyond this, all its files together and unpacked; a cluster of tens of thousands of objects stays below it.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Why a dump was not read.
@@ -86,7 +86,7 @@ fn read_within(mut snapshot: Snapshot, path: &Path, limit: u64) -> Result<Snapsh
     };
     let mut found = false;
     let mut waiting = vec![path.to_owned()];
-    let mut left = limit;
+    let mut allowance = Allowance { limit, left: limit };
     while let Some(path) = waiting.pop() {
         let metadata = std::fs::metadata(&path).map_err(read_error(&path))?;
         if metadata.is_dir() {
@@ -104,22 +104,42 @@ fn read_within(mut snapshot: Snapshot, path: &Path, limit: u64) -> Result<Snapsh
         }
         let origin = path.display().to_string();
         let file = std::fs::File::open(&path).map_err(read_error(&path))?;
-        let bytes = read_at_most(file, left).map_err(read_error(&path))?;
+        let bytes = read_at_most(file, allowance.left).map_err(read_error(&path))?;
         let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.clone(), limit))?;
-        left = left.saturating_sub(bytes.len() as u64);
-        found |= add_bytes(&mut snapshot, &bytes, &origin)?;
+        found |= add_bytes(&mut snapshot, &bytes, &origin, &mut allowance)?;
     }
     if found { Ok(snapshot) } else { Err(DumpError::Empty(path.display().to_string())) }
 }
 
+/// How much of a dump may be read, all its files together and unpacked.
+struct Allowance {
+    limit: u64,
+    left: u64,
+}
+
+impl Allowance {
+    fn spend(&mut self, bytes: usize, origin: &str) -> Result<(), DumpError> {
+        let left = self.left.checked_sub(bytes as u64);
+        self.left = left.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), self.limit))?;
+        Ok(())
+    }
+}
+
 /// Adds the objects and logs of one file, or of every file of an archive.
-fn add_bytes(snapshot: &mut Snapshot, bytes: &[u8], origin: &str) -> Result<bool, DumpError> {
+fn add_bytes(
+    snapshot: &mut Snapshot,
+    bytes: &[u8],
+    origin: &str,
+    allowance: &mut Allowance,
+) -> Result<bool, DumpError> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     if !bytes.starts_with(&GZIP) {
+        allowance.spend(bytes.len(), origin)?;
         return add_text(snapshot, &String::from_utf8_lossy(bytes), origin);
     }
     let unpacked = tarball::read_tarball(bytes, &ARCHIVE);
     let files = unpacked.map_err(|source| DumpError::Archive { origin: origin.to_owned(), source })?;
+    allowance.spend(files.values().map(|file| file.bytes.len()).sum(), origin)?;
     let mut found = false;
     for (path, file) in files.iter().filter(|(path, _)| is_dump_file(Path::new(path))) {
         found |= add_text(snapshot, &String::from_utf8_lossy(&file.bytes), &format!("{origin}:{path}"))?;
@@ -166,7 +186,12 @@ pub fn read_whole_stream(reader: impl Read, origin: &str) -> Result<Snapshot, Du
 }
 
 fn added(mut snapshot: Snapshot, bytes: &[u8], origin: &str) -> Result<Snapshot, DumpError> {
-    if add_bytes(&mut snapshot, bytes, origin)? { Ok(snapshot) } else { Err(DumpError::Empty(origin.into())) }
+    let mut allowance = Allowance { limit: MAX_BYTES, left: MAX_BYTES };
+    if add_bytes(&mut snapshot, bytes, origin, &mut allowance)? {
+        Ok(snapshot)
+    } else {
+        Err(DumpError::Empty(origin.into()))
+    }
 }
 
 /// Reads one text; `origin` names it in errors.
@@ -415,6 +440,17 @@ mod tests {
         assert!(within(&folder.path().join("a.json"), limit).is_ok());
         assert!(matches!(within(&folder.path().join("a.json"), limit - 1), Err(DumpError::TooLarge(..))));
         assert!(matches!(within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all files together");
+        assert!(within(folder.path(), 2 * limit).is_ok());
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("{text}{}", " ".repeat(10_000));
+        let files = [("pods.json".to_owned(), text.as_bytes().to_vec().into())].into_iter().collect();
+        for name in ["a.json", "b.json"] {
+            std::fs::write(folder.path().join(name), tarball::write_tarball(&files).unwrap()).unwrap();
+        }
+        let limit = text.len() as u64;
+        assert!(within(&folder.path().join("a.json"), limit).is_ok());
+        assert!(matches!(within(&folder.path().join("a.json"), limit - 1), Err(DumpError::TooLarge(..))));
+        assert!(matches!(within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all archives together");
         assert!(within(folder.path(), 2 * limit).is_ok());
         assert_eq!(read_at_most(std::io::repeat(b' '), 10).unwrap(), None);
     }
