@@ -2,7 +2,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::Run;
+use super::{Run, Unstored};
 use crate::api::InventoryEntry;
 use crate::api::inventory;
 use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, reason};
@@ -20,6 +20,7 @@ use crate::reconcile::messages::{self, Unhealthy};
 use crate::reconcile::migrate;
 use crate::reconcile::options::Consent;
 use crate::reconcile::outcome::{Failure, ReconcileError, Stop};
+use crate::reconcile::ownership;
 use crate::reconcile::plan::{self, ApplyStage, Plan, Step};
 use crate::reconcile::progress::{Action, Stage, Update};
 use crate::reconcile::prune::{self, RemovalOptions};
@@ -48,7 +49,13 @@ impl Run<'_> {
         if let Some(stop) = requested_stop(&self.options.interrupts) {
             return Err(Failure::Interrupted(stop).into());
         }
+        let is_new = matches!(self.unstored, Some(Unstored::Written { live: None, .. }));
         self.store_instance().await?;
+        if is_new {
+            // Two that begin at once do not see each other while neither is stored. Both look again once they are: one of
+            // them goes on at most.
+            ownership::refuse_second_instance(self.cluster, &self.instance).await?;
+        }
         self.warnings.extend(plan.warnings.iter().cloned());
         for warning in &self.warnings {
             self.progress.report(Update::Warning { message: warning.clone() });

@@ -10,6 +10,7 @@ use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, Consent, Failure, Outcome, ReconcileError, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::cluster_tests;
 use crate::reconcile::world::*;
@@ -20,6 +21,7 @@ use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestClu
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_second_instance_takes_and_deletes_nothing_of_the_first,
+        a_first_installation_that_another_one_overtook_ends_before_it_applies_anything,
         an_uninstall_leaves_the_definition_that_another_instance_lists,
         a_dropped_shard_leaves_what_it_looked_after_and_deployed,
         dropped_components_and_syncs_leave_what_they_deployed,
@@ -50,6 +52,33 @@ fn definition(name: &str) -> ObjectId {
 fn custom(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "spec": spec,
         "metadata": {"name": name, "namespace": "default", "finalizers": ["finalizers.fluxcd.io"]}})
+}
+
+async fn a_first_installation_that_another_one_overtook_ends_before_it_applies_anything(cluster: TestCluster) {
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.unwrap();
+    let through = connected(proxy.kubeconfig().path()).await;
+    // The first has looked for others and stores its instance; meanwhile the second begins and ends.
+    let (release, allowed) = watch::channel(false);
+    let stores = |uri: &str| uri.contains("/fluxinstances/flux?");
+    proxy.add_rule(FaultRule::nth(1, Fault::WaitFor(allowed)).method("PATCH").uri(stores));
+    let overtaken = manifest(NAMESPACE, &small(&["source-controller"]));
+    let first = reconcile::apply_instance(&through, &overtaken, false, &world.distribution, &world.options, &Silent);
+    let (first, ()) = tokio::join!(first, async {
+        eventually("the first to store its instance", Duration::from_secs(20), || async {
+            (proxy.count("PATCH", stores) > 0).then_some(())
+        })
+        .await
+        .unwrap();
+        let second = apply(&world, &manifest("apps", &small(&["source-controller"]))).await;
+        assert!(second.unwrap().is_ready());
+        release.send(true).unwrap();
+    });
+    let error = first.unwrap_err();
+    assert!(matches!(error, ReconcileError::SecondInstance { .. }), "{error}");
+    assert!(world.get("apps/v1", "Deployment", NAMESPACE, "source-controller").await.is_none());
+    let buckets = world.cluster.read(&definition("buckets.source.toolkit.fluxcd.io")).await.unwrap().unwrap();
+    assert_eq!(buckets["metadata"]["labels"]["fluxcd.controlplane.io/namespace"], "apps");
 }
 
 /// An instance in another namespace, as an earlier program would have left it beside the first; its inventory has a definition
