@@ -230,8 +230,14 @@ impl ClusterError {
         self.reason.category()
     }
 
+    /// Something is not there: what was asked for, its namespace, or what an admission webhook looked for.
     pub fn is_not_found(&self) -> bool {
         matches!(self.reason, Reason::NotFound { .. })
+    }
+
+    /// This very object is not there.
+    pub(super) fn names_as_missing(&self, id: &ObjectId) -> bool {
+        matches!(&self.reason, Reason::NotFound { object } if object == id)
     }
 
     pub fn is_api_missing(&self) -> bool {

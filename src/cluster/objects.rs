@@ -200,7 +200,7 @@ impl Cluster {
         };
         let get = |resource| async move { self.send(path_of(&resource, id).map(Call::get), "get", id).await };
         match self.within_limit("get", id, Box::pin(self.while_served(resource, get))).await {
-            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if error.names_as_missing(id) => Ok(None),
             object => object,
         }
     }
@@ -337,7 +337,7 @@ impl Cluster {
             self.send(call, "delete", id).await
         };
         match self.within_limit("delete", id, Box::pin(self.while_served(resource, delete))).await {
-            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) if error.names_as_missing(id) => Ok(false),
             answer => answer.map(|answer| answer.is_some()),
         }
     }
@@ -375,11 +375,9 @@ impl Cluster {
         for race in 1.. {
             match Box::pin(write(live)).await {
                 Err(error) if error.is_conflict() && race < RACES => {}
+                Err(error) if error.names_as_missing(id) => break,
                 // A 404 that does not name the object may come from a server that lags: reading it tells.
-                Err(error) if error.is_api_missing() && race < ATTEMPTS => {
-                    tokio::time::sleep(backoff.next_pause()).await
-                }
-                Err(error) if error.is_not_found() => break,
+                Err(error) if error.is_absent() && race < ATTEMPTS => tokio::time::sleep(backoff.next_pause()).await,
                 answer => return answer.map(Some),
             }
             match self.read(id).await? {
@@ -546,6 +544,23 @@ mod tests {
                 assert!(matches!(error.reason, Reason::Server { code: 404, .. }), "{}", error.reason);
             }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_404_that_names_another_object_says_nothing_of_the_one_that_was_meant() {
+        // As an admission webhook answers that misses something itself.
+        let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "secrets \"other\" not found", "details": {"kind": "secrets", "name": "other"}});
+        let service = tower::service_fn(move |_: http::Request<Body>| {
+            let response = http::Response::builder().status(404).body(Body::from(missing.to_string().into_bytes()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let id = ObjectId::new("", "Secret", Some("n"), "s").at("v1");
+        assert!(cluster.read(&id).await.unwrap_err().is_not_found());
+        assert!(cluster.delete(&id, &DeleteOptions::default()).await.unwrap_err().is_not_found());
+        let write = |_| async { cluster.merge_patch(&id, None, &json!({}), "me").await };
+        assert!(cluster.retry_on_conflict(&id, json!({}), write).await.unwrap_err().is_not_found());
     }
 
     #[tokio::test(start_paused = true)]
