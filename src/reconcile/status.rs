@@ -26,6 +26,8 @@ pub struct StatusWriter {
     version: Option<String>,
     generation: Option<i64>,
     requested_at: Option<String>,
+    /// Somebody has deleted it since it was read; finalizers hold it.
+    is_leaving: bool,
     stored: Value,
     pub status: FluxInstanceStatus,
 }
@@ -41,6 +43,7 @@ impl StatusWriter {
             version: instance.metadata.resource_version.clone(),
             generation: instance.metadata.generation,
             requested_at: instance.annotation(REQUESTED_AT_ANNOTATION).map(str::to_owned),
+            is_leaving: false,
             stored: json_of(&status),
             status,
         }
@@ -190,6 +193,17 @@ impl StatusWriter {
         self.look_again(cluster).await
     }
 
+    /// Refuses to go on with an instance that is on its way out by the last write.
+    ///
+    /// # Errors
+    /// [`ReconcileError::BeingDeleted`].
+    pub fn refuse_leaving(&self) -> Result<(), ReconcileError> {
+        match self.is_leaving {
+            true => Err(ReconcileError::BeingDeleted { instance: self.id.clone() }),
+            false => Ok(()),
+        }
+    }
+
     async fn read(&self, cluster: &Cluster) -> Result<Value, ReconcileError> {
         let gone = || ReconcileError::InstanceGone { instance: self.id.clone() };
         cluster.read(&self.id).await?.ok_or_else(gone)
@@ -210,6 +224,7 @@ impl StatusWriter {
             return Err(ReconcileError::InstanceReplaced { instance: self.id.clone() });
         }
         self.version = version;
+        self.is_leaving = live.metadata.deletion_timestamp.is_some();
         let theirs = live.status.unwrap_or_default();
         let stored = json_of(&theirs);
         if stored != self.stored && stored != json_of(&self.status) {

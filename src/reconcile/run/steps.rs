@@ -77,6 +77,7 @@ impl Run<'_> {
                 // An operator that finds the object later must be asked before it goes away.
                 self.writer.add_finalizer(self.cluster, FINALIZER).await?;
             }
+            self.writer.refuse_leaving()?;
             self.change(&plan, &mut live, &ids).await?;
         }
         if waits {

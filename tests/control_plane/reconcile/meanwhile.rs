@@ -21,6 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_instance_that_is_suspended_meanwhile_is_left_alone,
         an_instance_that_never_stands_still_gets_nothing_of_a_run,
         an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again,
+        an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed,
         what_somebody_else_writes_into_the_status_meanwhile_stays,
     ]
 }
@@ -197,6 +198,18 @@ async fn an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again(cluste
         let lease = world.cluster.read_lease(NAMESPACE).await.unwrap().unwrap();
         assert_eq!(lease["spec"]["holderIdentity"], "", "{line}");
     }
+}
+
+async fn an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed(cluster: TestCluster) {
+    let between = Between::new(&cluster).await;
+    let world = &between.world;
+    world.instance(small(&OLD)).await;
+    world.patch_as("someone", &instance_id(), json!({"metadata": {"finalizers": ["example.com/mine"]}})).await;
+    // As the operator runs: without a request that would have to be written first.
+    let run = world.run_with(&between.through, &world.options);
+    let refused = between.meanwhile(("GET", is_of_plan), run, between.delete()).await.unwrap_err();
+    assert!(matches!(refused, ReconcileError::BeingDeleted { .. }), "{refused}");
+    assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
 async fn what_somebody_else_writes_into_the_status_meanwhile_stays(cluster: TestCluster) {
