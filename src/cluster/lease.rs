@@ -39,7 +39,8 @@ pub struct LeaseOptions {
     pub wait: Duration,
     /// How long to wait for any other holder that renews it: an operator keeps it as long as it lives.
     pub operator_wait: Duration,
-    /// Take it whoever holds it.
+    /// Take it whoever holds it. Who held it notices at its next renewal, due half way to its renewal deadline, and writes
+    /// until then.
     pub force: bool,
 }
 
@@ -200,7 +201,8 @@ impl Cluster {
         }
     }
 
-    /// The same cluster, to which nothing is written any more once the lease is over.
+    /// The same cluster, to which nothing is written any more once the lease is over: given up, run out, or found taken by
+    /// its renewal.
     #[must_use]
     pub fn under(&self, lease: &HeldLease) -> Self {
         self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })

@@ -24,7 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
         what_was_written_is_told_while_something_else_is_still_asked,
         a_write_that_is_not_answered_yet_is_no_nothing,
         a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
-        a_run_whose_lease_somebody_takes_ends_before_its_next_write,
+        a_run_whose_lease_somebody_takes_ends_at_its_next_renewal,
     ]
 }
 
@@ -293,7 +293,7 @@ async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cl
     assert!(others.is_empty(), "{:?}\n{}", others.table(), run.stderr);
 }
 
-async fn a_run_whose_lease_somebody_takes_ends_before_its_next_write(cluster: TestCluster) {
+async fn a_run_whose_lease_somebody_takes_ends_at_its_next_renewal(cluster: TestCluster) {
     let (world, home) = to_be_shrunk(&cluster).await;
     let user = "robbed";
     let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
