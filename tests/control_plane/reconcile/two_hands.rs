@@ -16,7 +16,9 @@ use crate::cluster_tests;
 use crate::reconcile::world::*;
 use crate::support::run::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, Options, TestCluster, allow, eventually};
+use crate::support::{
+    Behaviour, ClusterTest, Fault, FaultProxy, FaultRule, Options, PodRule, TestCluster, allow, eventually,
+};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -25,6 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_uninstall_leaves_the_definition_that_another_instance_lists,
         a_dropped_shard_leaves_what_it_looked_after_and_deployed,
         dropped_components_and_syncs_leave_what_they_deployed,
+        a_dropped_controller_that_does_not_end_keeps_its_custom_resources,
         what_a_run_works_on_is_read_under_the_lease,
         an_instance_that_cannot_hold_a_status_gets_nothing_installed,
         a_watch_that_fails_in_a_stage_is_told_in_the_status,
@@ -337,6 +340,38 @@ async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestClus
     world.patch_as("someone", &id("helm.toolkit.fluxcd.io/v2", "HelmRelease", "default", "held"), none).await;
     world.ready().await;
     assert!(world.cluster.read(&definition("helmreleases.helm.toolkit.fluxcd.io")).await.unwrap().is_none());
+}
+
+async fn a_dropped_controller_that_does_not_end_keeps_its_custom_resources(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let stuck = PodRule::new(NAMESPACE, Behaviour::NeverTerminates).name_starts_with("kustomize-controller");
+    let stuck = world.plane.kubelet().add_rule(stuck);
+    let mut wanted = small(&["source-controller", "kustomize-controller"]);
+    wanted["wait"] = json!(true);
+    world.instance(wanted).await;
+    world.ready().await;
+    let spec =
+        json!({"interval": "1m", "prune": true, "path": "./", "sourceRef": {"kind": "GitRepository", "name": "a"}});
+    let api_version = "kustomize.toolkit.fluxcd.io/v1";
+    world.cluster.create(&custom(api_version, "Kustomization", "a", spec), "someone").await.unwrap();
+    world.instance(small(&["source-controller"])).await;
+
+    let limit = tokio::time::Instant::now() + Duration::from_secs(5);
+    let options = RunOptions { health_deadline: Some(limit), ..world.options.clone() };
+    let outcome = world.run_with(&world.cluster, &options).await.unwrap();
+    let Some(Failure::Unhealthy { timed_out: true, objects }) = &outcome.failure else { panic!("{outcome:?}") };
+    let waited_for: Vec<&str> = objects.iter().map(|one| one.object.as_str()).collect();
+    assert_eq!(waited_for, ["Deployment/flux-system/kustomize-controller"]);
+    // A controller that still runs would clean up what it deployed.
+    let untouched = world.get(api_version, "Kustomization", "default", "a").await.unwrap();
+    assert_eq!(untouched["metadata"]["finalizers"], json!(["finalizers.fluxcd.io"]));
+    let kustomizations = definition("kustomizations.kustomize.toolkit.fluxcd.io");
+    let live = world.cluster.read(&kustomizations).await.unwrap().unwrap();
+    assert_eq!(live["metadata"].get("deletionTimestamp"), None);
+
+    world.plane.kubelet().remove_rule(stuck);
+    world.ready().await;
+    assert!(world.cluster.read(&kustomizations).await.unwrap().is_none());
 }
 
 async fn what_a_run_works_on_is_read_under_the_lease(cluster: TestCluster) {
