@@ -4,7 +4,7 @@
 //! refused: absolute names, `..`, links, devices, duplicates, a file where a folder is, and anything over the limits.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ impl From<Vec<u8>> for TarFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub compressed_bytes: u64,
-    /// The contents of all files together.
+    /// All of it without the compression: contents, headers and padding.
     pub unpacked_bytes: u64,
     pub entries: usize,
     /// The content of one file.
@@ -76,10 +76,11 @@ pub enum TarballError {
     Entry { name: String, problem: String },
 }
 
-/// Stops with an error where `take` would quietly end.
-struct Bounded<R> {
+/// Counts what passes, and stops with an error where `take` would quietly end.
+struct Bounded<R, C> {
     inner: R,
-    limit: u64,
+    /// What is wrong once so many bytes have passed.
+    find_problem: C,
     meter: Rc<Meter>,
 }
 
@@ -87,24 +88,23 @@ struct Bounded<R> {
 #[derive(Default)]
 struct Meter {
     passed: Cell<u64>,
-    is_exceeded: Cell<bool>,
+    problem: Cell<Option<String>>,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read, C: Fn(u64) -> Option<String>> Read for Bounded<R, C> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.meter.passed.set(self.meter.passed.get() + read as u64);
-        if self.meter.passed.get() > self.limit {
-            self.meter.is_exceeded.set(true);
-            return Err(io::Error::other("too large"));
-        }
-        Ok(read)
+        let passed = self.meter.passed.get() + read as u64;
+        self.meter.passed.set(passed);
+        let Some(problem) = (self.find_problem)(passed) else { return Ok(read) };
+        self.meter.problem.set(Some(problem));
+        Err(io::Error::other("too large"))
     }
 }
 
-fn bounded<R: Read>(inner: R, limit: u64) -> (Bounded<R>, Rc<Meter>) {
+fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> (Bounded<R, C>, Rc<Meter>) {
     let meter = Rc::new(Meter::default());
-    (Bounded { inner, limit, meter: Rc::clone(&meter) }, meter)
+    (Bounded { inner, find_problem, meter: Rc::clone(&meter) }, meter)
 }
 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
@@ -112,51 +112,48 @@ fn bounded<R: Read>(inner: R, limit: u64) -> (Bounded<R>, Rc<Meter>) {
 /// # Errors
 /// It is damaged, larger than the limits say, or holds anything but plain files and folders under relative names.
 pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
-    let (compressed, compressed_meter) = bounded(reader, limits.compressed_bytes);
-    // Whatever the headers claim: the contents, and a header and padding for each entry and for what extends it.
-    let stream_bytes = limits.unpacked_bytes.saturating_add(4096 * limits.entries as u64);
-    let (stream, stream_meter) = bounded(MultiGzDecoder::new(compressed), stream_bytes);
-    let failed = |error: io::Error| {
-        if stream_meter.is_exceeded.get() {
-            TarballError::Limit(format!("unpacks to more than {} MiB", limits.unpacked_bytes >> 20))
-        } else if compressed_meter.is_exceeded.get() {
-            TarballError::Limit(format!("is larger than {} MiB", limits.compressed_bytes >> 20))
+    let (compressed, compressed_meter) = bounded(reader, |passed| {
+        (passed > limits.compressed_bytes).then(|| format!("is larger than {} MiB", limits.compressed_bytes >> 20))
+    });
+    // Every byte passes here, whatever the headers claim: contents, names, padding, and what follows the last entry.
+    let (stream, stream_meter) = bounded(MultiGzDecoder::new(compressed), |passed| {
+        let highest = compressed_meter.passed.get().saturating_mul(limits.ratio);
+        if passed > limits.unpacked_bytes {
+            Some(format!("unpacks to more than {} MiB", limits.unpacked_bytes >> 20))
+        } else if passed > (1 << 20) && passed > highest {
+            Some(format!("unpacks to more than {} times its size", limits.ratio))
         } else {
-            TarballError::Read(error)
+            None
         }
+    });
+    let failed = |error: io::Error| match stream_meter.problem.take().or_else(|| compressed_meter.problem.take()) {
+        Some(problem) => TarballError::Limit(problem),
+        None => TarballError::Read(error),
     };
     let mut archive = tar::Archive::new(stream);
-    let mut files = Files::new();
-    let mut total: u64 = 0;
+    let (mut files, mut folders) = (Files::new(), BTreeSet::new());
     for (count, entry) in archive.entries().map_err(failed)?.enumerate() {
         let mut entry = entry.map_err(failed)?;
         if count >= limits.entries {
             return Err(too_many(limits.entries));
         }
-        let Some(path) = plain_file(&entry)? else { continue };
+        let path = match plain_item(&entry)? {
+            Item::File(path) => path,
+            Item::Folder(path) => {
+                folders.insert(path);
+                continue;
+            }
+            Item::Comment => continue,
+        };
         let shown = shown_name(&entry);
         let refused = |problem: &str| TarballError::Entry { name: shown.clone(), problem: problem.to_owned() };
         let size = entry.size();
-        total = total.saturating_add(size);
         if size > limits.file_bytes {
             return Err(refused(&format!("the file is larger than {} MiB", limits.file_bytes >> 20)));
         }
-        if total > limits.unpacked_bytes {
-            return Err(TarballError::Limit(format!("unpacks to more than {} MiB", limits.unpacked_bytes >> 20)));
-        }
         let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
         let mut bytes = Vec::new();
-        // Piece by piece, so that a bomb is met early.
-        loop {
-            let read = entry.by_ref().take(1 << 20).read_to_end(&mut bytes).map_err(failed)?;
-            let unpacked = stream_meter.passed.get();
-            if unpacked > (1 << 20) && unpacked > compressed_meter.passed.get().saturating_mul(limits.ratio) {
-                return Err(TarballError::Limit(format!("unpacks to more than {} times its size", limits.ratio)));
-            }
-            if read == 0 {
-                break;
-            }
-        }
+        entry.read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 != size {
             return Err(TarballError::Read(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -166,7 +163,7 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
     }
     // The checksum stands at the end of the compressed data, behind what tar wants to see.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(failed)?;
-    no_file_is_a_folder(&files)?;
+    no_file_is_a_folder(&files, &folders)?;
     Ok(files)
 }
 
@@ -179,17 +176,25 @@ fn shown_name<R: Read>(entry: &tar::Entry<'_, R>) -> String {
     shown.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Returns the path of a file; None for a folder and for what only comments. Anything else has no place in an archive.
-fn plain_file<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Option<String>, TarballError> {
+/// What an entry of an archive is.
+enum Item {
+    File(String),
+    Folder(String),
+    /// What only comments on the archive.
+    Comment,
+}
+
+/// Returns what an entry is and its path; what is none of these has no place in an archive.
+fn plain_item<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Item, TarballError> {
     let refused = |problem: &str| TarballError::Entry { name: shown_name(entry), problem: problem.to_owned() };
     let kind = entry.header().entry_type();
     if kind == EntryType::XGlobalHeader {
         // `git archive` begins with one: a comment with the commit.
-        return Ok(None);
+        return Ok(Item::Comment);
     }
     let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
     if kind.is_dir() {
-        return Ok(None);
+        return if entry.size() == 0 { Ok(Item::Folder(path)) } else { Err(refused("a folder has no content")) };
     }
     if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
         return Err(refused("only files and folders are allowed, no links or devices"));
@@ -197,7 +202,7 @@ fn plain_file<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Option<String>, Tarb
     if path.is_empty() {
         return Err(refused("a file without a name"));
     }
-    Ok(Some(path))
+    Ok(Item::File(path))
 }
 
 /// Where a file of an archive stands in it.
@@ -213,32 +218,46 @@ pub struct Extent {
 /// It is damaged, holds more entries than allowed, or anything but plain files and folders under relative names.
 pub fn index_tar(reader: impl Read + Seek, entries: usize) -> Result<BTreeMap<String, Extent>, TarballError> {
     let mut archive = tar::Archive::new(reader);
-    let mut files = BTreeMap::new();
+    let (mut files, mut folders) = (BTreeMap::new(), BTreeSet::new());
     for (count, entry) in archive.entries_with_seek().map_err(TarballError::Read)?.enumerate() {
         let entry = entry.map_err(TarballError::Read)?;
         if count >= entries {
             return Err(too_many(entries));
         }
-        let Some(path) = plain_file(&entry)? else { continue };
+        let path = match plain_item(&entry)? {
+            Item::File(path) => path,
+            Item::Folder(path) => {
+                folders.insert(path);
+                continue;
+            }
+            Item::Comment => continue,
+        };
         let extent = Extent { offset: entry.raw_file_position(), size: entry.size() };
         if files.insert(path, extent).is_some() {
             let problem = "the archive holds this file twice".to_owned();
             return Err(TarballError::Entry { name: shown_name(&entry), problem });
         }
     }
-    no_file_is_a_folder(&files)?;
+    no_file_is_a_folder(&files, &folders)?;
     Ok(files)
 }
 
-fn no_file_is_a_folder<T>(files: &BTreeMap<String, T>) -> Result<(), TarballError> {
-    let is_file = |folder: &&str| files.contains_key(*folder);
-    let parents = |path: &str| path.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
-    for path in files.keys() {
-        if parents(path).into_iter().filter_map(|at| path.get(..at)).find(is_file).is_some() {
-            return Err(TarballError::Entry { name: path.clone(), problem: "it is below a file".to_owned() });
+/// The same folder twice is harmless: tools that append to archives do that.
+fn no_file_is_a_folder<T>(files: &BTreeMap<String, T>, folders: &BTreeSet<String>) -> Result<(), TarballError> {
+    let refused =
+        |path: &String, problem: &str| TarballError::Entry { name: path.clone(), problem: problem.to_owned() };
+    let is_below_file = |path: &str| {
+        path.match_indices('/').filter_map(|(at, _)| path.get(..at)).any(|folder| files.contains_key(folder))
+    };
+    for path in files.keys().chain(folders) {
+        if is_below_file(path) {
+            return Err(refused(path, "it is below a file"));
         }
     }
-    Ok(())
+    match folders.iter().find(|path| files.contains_key(*path)) {
+        Some(path) => Err(refused(path, "a folder has the name of a file")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the path with `/` between its parts; only plain names and `.` are allowed. Empty for the root itself.
@@ -379,7 +398,7 @@ mod tests {
     use super::*;
 
     const SMALL: Limits =
-        Limits { compressed_bytes: 10_000, unpacked_bytes: 5 << 20, entries: 5, file_bytes: 4 << 20, ratio: 50 };
+        Limits { compressed_bytes: 10_000, unpacked_bytes: 5 << 20, entries: 6, file_bytes: 4 << 20, ratio: 50 };
 
     struct Raw(tar::Builder<Vec<u8>>);
 
@@ -407,8 +426,12 @@ mod tests {
             self.add(name.as_bytes(), EntryType::Regular, content)
         }
 
+        fn bytes(self) -> Vec<u8> {
+            self.0.into_inner().unwrap()
+        }
+
         fn read(self) -> Result<Files, TarballError> {
-            read_tarball(&gzip(&self.0.into_inner().unwrap())[..], &SMALL)
+            read_tarball(&gzip(&self.bytes())[..], &SMALL)
         }
     }
 
@@ -434,6 +457,9 @@ mod tests {
     fn files_are_read_by_their_plain_path() {
         let archive = Raw::new()
             .add(b"./", EntryType::Directory, b"")
+            .add(b"a/", EntryType::Directory, b"")
+            // `tar --append` names a folder again.
+            .add(b"./a", EntryType::Directory, b"")
             .add(b"pax_global_header", EntryType::XGlobalHeader, b"19 comment=1234567\n")
             .file("./a/b.yaml", b"x")
             .file("c", b"");
@@ -462,6 +488,9 @@ mod tests {
             (Raw::new().file("a", b"1").file("a", b"2"), "twice"),
             (Raw::new().file("a", b"1").file("./a", b"2"), "twice"),
             (Raw::new().file("a", b"1").file("a/b", b"2"), "below a file"),
+            (Raw::new().file("a", b"1").add(b"a", EntryType::Directory, b""), "the name of a file"),
+            (Raw::new().add(b"./a/", EntryType::Directory, b"").file("a", b"1"), "the name of a file"),
+            (Raw::new().file("a", b"1").add(b"a/b/", EntryType::Directory, b""), "below a file"),
         ] {
             let error = archive.read().expect_err(problem).to_string();
             assert!(error.contains(problem), "{problem}: {error}");
@@ -470,17 +499,27 @@ mod tests {
 
     #[test]
     fn every_limit_is_kept() {
-        let many = (0..6).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), b""));
+        let many = (0..7).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), b""));
         let large = (0..3).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), &noise(3000)));
-        let total = (0..3).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), &vec![0; 2 << 20]));
-        for (archive, problem) in [
-            (many, "more than 5 entries"),
-            (large.file("x", &noise(12_000)), "is larger than 0 MiB"),
-            (Raw::new().file("a", &vec![0; (4 << 20) + 1]), "the file is larger than 4 MiB"),
-            (Raw::new().file("a", &vec![0; 3 << 20]), "more than 50 times"),
-            (total, "more than 5"),
+        let total = || (0..3).fold(Raw::new(), |archive, n| archive.file(&n.to_string(), &vec![0; 2 << 20]));
+        let long_name =
+            || Raw::new().add(b"././@LongLink", EntryType::GNULongName, &vec![b'a'; 6 << 20]).file("a", b"");
+        let trailing = || [Raw::new().file("a", b"").bytes(), vec![0; 6 << 20]].concat();
+        let any_ratio = Limits { ratio: 2000, ..SMALL };
+        for (limits, archive, problem) in [
+            (&SMALL, many.bytes(), "more than 6 entries"),
+            (&SMALL, large.file("x", &noise(12_000)).bytes(), "is larger than 0 MiB"),
+            (&SMALL, Raw::new().file("a", &vec![0; (4 << 20) + 1]).bytes(), "the file is larger than 4 MiB"),
+            (&SMALL, Raw::new().file("a", &vec![0; 3 << 20]).bytes(), "more than 50 times"),
+            (&any_ratio, total().bytes(), "more than 5 MiB"),
+            // What is no file's content is bounded as well.
+            (&SMALL, long_name().bytes(), "more than 50 times"),
+            (&any_ratio, long_name().bytes(), "more than 5 MiB"),
+            (&SMALL, trailing(), "more than 50 times"),
+            (&any_ratio, trailing(), "more than 5 MiB"),
+            (&any_ratio, Raw::new().add(b"a/", EntryType::Directory, &[0; 512]).bytes(), "a folder has no content"),
         ] {
-            let error = archive.read().expect_err(problem).to_string();
+            let error = read_tarball(&gzip(&archive)[..], limits).expect_err(problem).to_string();
             assert!(error.contains(problem), "{problem}: {error}");
         }
     }
@@ -501,6 +540,8 @@ mod tests {
             Raw::new().add(b"a", EntryType::Symlink, b""),
             Raw::new().file("a", b"").file("a", b""),
             Raw::new().file("a", b"").file("a/b", b""),
+            Raw::new().file("a", b"").add(b"a/", EntryType::Directory, b""),
+            Raw::new().add(b"a/", EntryType::Directory, &[0; 512]),
         ] {
             assert!(index(hostile, 10).is_err());
         }
