@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -58,6 +58,7 @@ pub struct Shell {
     said: AtomicUsize,
     /// What standard input was read for.
     stdin_for: OnceLock<&'static str>,
+    began: Instant,
 }
 
 impl Shell {
@@ -76,6 +77,7 @@ impl Shell {
             awaited: Mutex::new("the cluster".to_owned()),
             said: AtomicUsize::new(0),
             stdin_for: OnceLock::new(),
+            began: Instant::now(),
         }
     }
 
@@ -86,6 +88,11 @@ impl Shell {
     /// What the configuration file says.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// How long the command has been at work.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
     }
 
     pub fn command(&self) -> &str {

@@ -24,7 +24,7 @@ pub use pack::{PACKED_NAME, PackedContent, check_manifests, check_packed, is_pac
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
 
 /// A distribution is a megabyte or two; what takes longer drips.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Where a distribution is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use flux_operator::format::tarball::{Files, Limits};
 use flux_operator::oci::{self, Place, Reference};
 
 use super::{ContentArgs, parse_reference};
-use crate::common::registries::{RegistryArgs, answer_of, registry_error};
+use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
 use crate::render::unified_diff::unified_diff;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -30,7 +30,8 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let local = args.content.read(shell)?;
     let registries = args.registry.open()?;
-    let remote = shell.run(answer_of(&args.reference.repository, shell, async {
+    let attempted = format!("compare with {}", args.reference.url());
+    let remote = shell.run(answer_of(&args.reference.repository, shell, &attempted, READ_LIMIT, async {
         let digest = registries.resolve(&args.reference).await.map_err(|e| registry_error(&e))?.digest;
         let place = Place::Repository(registries, args.reference.repository.clone());
         let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(|e| registry_error(&e))?;

@@ -5,7 +5,7 @@ use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use super::parse_reference;
-use crate::common::registries::{RegistryArgs, answer_of, registry_error};
+use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
 use crate::render::listing::{Cell, Column, Row, listing};
 use crate::shell::output::{self, OutputArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -61,7 +61,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::usage("a list is of a repository").hint(format!("leave the tag out: oci://{repository}")));
     }
     let registries = args.registry.open()?;
-    let rows: Vec<ArtifactView> = shell.run(answer_of(repository, shell, async {
+    let attempted = format!("list the artifacts in {repository}");
+    let rows: Vec<ArtifactView> = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {
         let tags = registries.tags(repository).await.map_err(|e| registry_error(&e))?;
         let views = tags.into_iter().map(|tag| {
             let registries = registries.clone();

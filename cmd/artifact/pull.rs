@@ -6,7 +6,7 @@ use flux_operator::format::tarball::Limits;
 use flux_operator::oci::{self, Place, Reference};
 
 use super::{parse_reference, write_files};
-use crate::common::registries::{RegistryArgs, answer_of, read_key, registry_error};
+use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, read_key, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Pull an OCI artifact and unpack it into a folder
@@ -37,7 +37,8 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let registries = args.registry.open()?;
     let key = args.verify_key.as_deref().map(read_key).transpose()?;
-    let (digest, files) = shell.run(answer_of(&args.reference.repository, shell, async {
+    let attempted = format!("pull {}", args.reference.url());
+    let (digest, files) = shell.run(answer_of(&args.reference.repository, shell, &attempted, READ_LIMIT, async {
         let digest = registries.resolve(&args.reference).await.map_err(|e| registry_error(&e))?.digest;
         if let Some(key) = &key {
             let verified = oci::verify_signature(&registries, &args.reference.repository, &digest, key).await;

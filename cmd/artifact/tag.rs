@@ -3,7 +3,7 @@
 use flux_operator::oci::Reference;
 
 use super::parse_reference;
-use crate::common::registries::{RegistryArgs, answer_of, registry_error};
+use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Give an OCI artifact more tags
@@ -29,7 +29,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let tags: Vec<Reference> =
         args.tag.iter().map(|tag| repository.with_tag(tag)).collect::<Result<_, _>>().map_err(wrong)?;
     let registries = args.registry.open()?;
-    let manifest = shell.run(answer_of(&args.reference.repository, shell, async {
+    let attempted = format!("tag {}", args.reference.url());
+    let manifest = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {
         let manifest = registries.manifest(&args.reference).await.map_err(|e| registry_error(&e))?;
         shell.interruption().writes();
         for tag in &tags {

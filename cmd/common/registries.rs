@@ -1,13 +1,15 @@
 //! Registries as the command line reaches them: docker's credentials, the proxy variables, and the flags for both.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use flux_operator::distribution::Distribution;
-use flux_operator::fetch::{ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
+use flux_operator::fetch::{self, ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
 use flux_operator::oci::{
     Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess, Repository,
 };
 
+use super::session::Deadline;
 use crate::shell::{CliError, Exit, Shell, environment};
 
 const HEADING: &str = "Registry options";
@@ -102,9 +104,33 @@ fn docker_config_files() -> Vec<PathBuf> {
     in_home.into_iter().chain(of_podman.into_iter().flatten()).collect()
 }
 
-/// What a registry answers; a person is told whom is waited for.
-pub async fn answer_of<T>(repository: &Repository, shell: &Shell, answer: impl Future<Output = T>) -> T {
-    shell.while_waiting_for(&format!("the registry {}", repository.registry()), "answer", answer).await
+/// Longest read of a registry unless `--timeout` says otherwise. What is written may be large, and has a limit for
+/// silence only.
+pub const READ_LIMIT: Option<Duration> = Some(fetch::TIME_LIMIT);
+
+/// What a registry answers; a person is told whom is waited for. `attempted` is what fails when the time is up.
+pub async fn answer_of<T>(
+    repository: &Repository,
+    shell: &Shell,
+    attempted: &str,
+    usual: Option<Duration>,
+    answer: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    in_time(shell, &format!("the registry {}", repository.registry()), attempted, usual, answer).await
+}
+
+/// The same of several registries, or of one that is only begun to be named.
+pub async fn in_time<T>(
+    shell: &Shell,
+    whom: &str,
+    attempted: &str,
+    usual: Option<Duration>,
+    answer: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    let answer = shell.while_waiting_for(whom, "answer", answer);
+    let Some(deadline) = Deadline::of_command(shell, usual) else { return answer.await };
+    let late = |_| Err(deadline.out_of_time(attempted).hint("--timeout sets the deadline"));
+    tokio::time::timeout_at(deadline.instant(), answer).await.unwrap_or_else(late)
 }
 
 /// Says why a registry did not do what was asked, with the exit code of its category and the next step.
@@ -188,11 +214,15 @@ impl SourceArgs {
             })?,
         };
         let fetcher = self.fetcher()?;
-        let fetched = match &source {
-            Source::Artifact(reference) => answer_of(&reference.repository, shell, fetcher.fetch(&source)).await,
-            _ => fetcher.fetch(&source).await,
+        let distribution = match &source {
+            Source::Artifact(reference) => {
+                // The deadline of the command is the one that counts.
+                let fetch = async { fetcher.fetch_within(&source, Duration::MAX).await.map_err(|e| fetch_error(&e)) };
+                let attempted = format!("get the distribution from {source}");
+                answer_of(&reference.repository, shell, &attempted, READ_LIMIT, fetch).await?
+            }
+            _ => fetcher.fetch(&source).await.map_err(|error| fetch_error(&error))?,
         };
-        let distribution = fetched.map_err(|error| fetch_error(&error))?;
         if let Some(digest) = distribution.digest() {
             shell.status(&format!("using the distribution {source} at {digest}"));
         }
@@ -246,7 +276,7 @@ fn fetch_error(error: &FetchError) -> CliError {
 pub fn exit_of_fetch(error: &FetchError) -> Exit {
     match &error.reason {
         FetchReason::Oci(oci) => exit_of(&oci.reason),
-        FetchReason::TimedOut { .. } => Exit::Unreachable,
+        FetchReason::TimedOut { .. } => Exit::Unhealthy,
         _ => Exit::Failed,
     }
 }

@@ -34,6 +34,12 @@ impl Deadline {
         Deadline { end: cluster::after(length), length }
     }
 
+    /// Of a command as a whole: `--timeout`, else what is usual for its kind; neither is no deadline.
+    pub fn of_command(shell: &Shell, usual: Option<Duration>) -> Option<Self> {
+        let length = shell.global().timeout.map(|limit| limit.0).or(usual)?;
+        Some(Deadline { end: cluster::after(length.saturating_sub(shell.elapsed())), length })
+    }
+
     pub fn instant(self) -> Instant {
         self.end
     }
@@ -45,6 +51,11 @@ impl Deadline {
     /// The length as Go writes it: `5m0s`.
     pub fn length(self) -> String {
         go_duration::format(jiff::SignedDuration::try_from(self.length).unwrap_or(jiff::SignedDuration::MAX))
+    }
+
+    /// The error of a command whose time is up.
+    pub fn out_of_time(self, attempted: &str) -> CliError {
+        CliError::new(Exit::Unhealthy, format!("timed out after {}: cannot {attempted}", self.length()))
     }
 }
 
@@ -220,8 +231,7 @@ impl<'a> Session<'a> {
 
     /// The error of a command whose time is up before anything is known.
     pub fn out_of_time(&self, attempted: &str) -> CliError {
-        let message = format!("timed out after {}: cannot {attempted}", self.deadline.length());
-        CliError::new(Exit::Unhealthy, message).cause(format!("{} gave no answer", self.cluster.endpoint))
+        self.deadline.out_of_time(attempted).cause(format!("{} gave no answer", self.cluster.endpoint))
     }
 
     /// Sends a merge patch; a missing object is told from a missing kind, with the nearest names.

@@ -5,7 +5,7 @@ use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use super::{ImageArgs, ListArgs, newest, unnameable};
-use crate::common::registries::registry_error;
+use crate::common::registries::{READ_LIMIT, in_time, registry_error};
 use crate::render::listing::{Cell, Column, Row};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -62,7 +62,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = shell.run(args.images.source.open(shell, None))?;
     let version = newest(&distribution, &args.images.version)?;
     let images = args.images.list(&distribution, &version)?;
-    let rows: Vec<CheckView> = shell.run(shell.while_waiting_for(destination, "answer", async {
+    let attempted = format!("check the mirror {destination}");
+    let rows: Vec<CheckView> = shell.run(in_time(shell, destination, &attempted, READ_LIMIT, async {
         let checks = images.iter().map(|image| {
             let registries = registries.clone();
             async move {

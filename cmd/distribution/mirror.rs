@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListArgs, ListedImage, MirrorImage, Sources, newest, unnameable, unusable,
 };
-use crate::common::registries::{SourceArgs, registry_error};
+use crate::common::registries::{SourceArgs, in_time, registry_error};
 use crate::render::listing::{Cell, Column, Row};
 use crate::shell::progress::{Progress, ProgressArgs, ProgressMode};
 use crate::shell::{CliError, Exit, Shell};
@@ -140,7 +140,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if !args.dry_run {
         shell.interruption().set("images may have been copied; the same command goes on with the rest", None);
     }
-    let rows: Vec<MirrorView> = shell.run(shell.while_waiting_for(destination, "answer", async {
+    let attempted = format!("mirror to {destination}");
+    let rows: Vec<MirrorView> = shell.run(in_time(shell, destination, &attempted, None, async {
         let copier = Copier::new(BLOBS_AT_ONCE);
         let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));
         let mut rows: Vec<MirrorView> = futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect().await?;

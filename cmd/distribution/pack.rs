@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListedImage, MirrorImage, newest};
 use crate::common::operator::{OPERATOR_IMAGE, VERSION};
-use crate::common::registries::registry_error;
+use crate::common::registries::{in_time, registry_error};
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -61,7 +61,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // Beside the file: what was copied stays there until the file is whole.
     let folder = partial_folder(&args.output);
     let layout = Layout::create(&folder).map_err(|error| cannot(&error))?;
-    let packed = shell.run(async {
+    let attempted = format!("pack into {}", args.output.display());
+    let packed = shell.run(in_time(shell, &args.image_args.registry, &attempted, None, async {
         if args.images {
             let registries = source.registry.open()?;
             let images: Vec<MirrorImage> = images
@@ -78,7 +79,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let manifests = operator_manifests(args.operator_image.as_deref())?;
         let packed = fetch::pack(&layout, &distribution, &version, &images, &manifests).await;
         packed.map_err(|error| cannot(&error))
-    })?;
+    }))?;
     write_whole(&args.output, &layout)?;
     std::fs::remove_dir_all(&folder).map_err(|error| cannot(&error))?;
     let what = if args.images { format!("{} images", images.len()) } else { "no images".to_owned() };

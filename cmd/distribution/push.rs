@@ -38,7 +38,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let files = distribution.files(&version).map_err(unusable)?;
     let registries = args.source.registry.open()?;
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
-    let pushed = shell.run(answer_of(&args.reference.repository, shell, async {
+    let attempted = format!("push {}", args.reference.url());
+    let pushed = shell.run(answer_of(&args.reference.repository, shell, &attempted, None, async {
         shell.interruption().writes();
         let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))

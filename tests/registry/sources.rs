@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{Files, read_folder, write_tarball};
@@ -25,6 +26,7 @@ tests![
     what_is_to_be_ignored_is_not_in_the_artifact,
     the_flags_for_tls_reach_a_registry_with_certificates_of_its_own,
     a_registry_is_spoken_to_without_tls_where_the_flag_says_so,
+    a_registry_that_drips_or_stays_silent_is_given_up_after_the_time_of_the_command,
 ];
 
 const REVISION: [&str; 5] = ["build", "instance", "-f", "flux.yaml", "--revision"];
@@ -362,5 +364,42 @@ async fn a_registry_is_spoken_to_without_tls_where_the_flag_says_so() {
         finish(command).await.exits(6);
         let asked = &proxy.tunnels()[before..];
         assert!(!asked.is_empty() && asked.iter().all(|target| target == expected), "{flag:?}: {asked:?}");
+    }
+}
+
+async fn a_registry_that_drips_or_stays_silent_is_given_up_after_the_time_of_the_command() {
+    let registry = Registry::start().await.unwrap();
+    let dripping = FaultyRegistry::start(registry.port(), |_, _| Mishap::Drip).await.unwrap();
+    pushed(&registry, "flux").await;
+    // The system takes connections for it; nobody looks at them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("localhost:{}", silent.local_addr().unwrap().port());
+    let (home, _) = home().await;
+    let home = home.path();
+    write(home, "deploy/a.yaml", "kind: A\n");
+    let drips = format!("oci://{}/flux:latest", dripping.host());
+    let (mute, repository) = (format!("oci://{silent}/flux:latest"), format!("oci://{silent}/flux"));
+    let one = ["--registry", silent.as_str(), "--components", "source-controller"];
+    for (words, attempted) in [
+        (&["artifact", "pull", &drips, "-o", "out"][..], format!("pull {drips}")),
+        (&["artifact", "diff", &drips, "--path", "deploy"], format!("compare with {drips}")),
+        (&["artifact", "tag", &drips, "--tag", "v2"], format!("tag {drips}")),
+        (&["artifact", "list", &repository], format!("list the artifacts in {silent}/flux")),
+        (&["artifact", "push", &mute, "--path", "deploy"], format!("push {mute}")),
+        (
+            &["distribution", "pull", "-o", "out", "--distribution", &drips],
+            format!("get the distribution from {drips}"),
+        ),
+        (&["distribution", "verify", &drips], format!("get the distribution from {drips}")),
+        (&["distribution", "push", &mute], format!("push {mute}")),
+        (&["distribution", "check-mirror", &silent], format!("check the mirror {silent}")),
+        (&[&["distribution", "mirror", &silent], &one[..]].concat(), format!("mirror to {silent}")),
+        (&[&["distribution", "pack", "--images", "-o", "x.tar"], &one[..]].concat(), "pack into x.tar".to_owned()),
+    ] {
+        let begin = Instant::now();
+        let late = run(home, &[words, &["--timeout", "1s"]].concat()).await.exits(7);
+        late.stderr_has(&format!("timed out after 1s: cannot {attempted}")).stderr_has("--timeout sets the deadline");
+        // It is never silent for long enough to be given up for that.
+        assert!(begin.elapsed() < Duration::from_secs(20), "{words:?}: {:?}", begin.elapsed());
     }
 }
