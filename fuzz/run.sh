@@ -30,8 +30,10 @@ for target in "${targets[@]}"; do
         oci_manifest) seeds+=(../src/oci/samples) ;;
         dump) seeds+=(../tests/offline/cli/inspect) ;;
     esac
-    # Whole input of a kind that is not lying about elsewhere.
-    if [ -d "seeds/$target" ]; then seeds+=("seeds/$target"); fi
+    # Whole input of a kind that is not lying about elsewhere, and what has to be refused.
+    for folder in "seeds/$target" "hostile/$target"; do
+        if [ -d "$folder" ]; then seeds+=("$folder"); fi
+    done
     # New inputs are kept where they help the next run.
     mkdir -p "corpus/$target" "artifacts/$target"
     printf -- '-- %s for %s s\n' "$target" "$seconds"

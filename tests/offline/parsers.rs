@@ -2,20 +2,29 @@
 //!
 //! The texts are real ones with random damage, which goes deeper than random text. `fuzz/` does the same for longer.
 
+use std::io::{Cursor, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use flux_operator::api::manifest::{self, NamespaceChoice};
 use flux_operator::distribution::check_notation;
+use flux_operator::fetch::Source;
 use flux_operator::format::go_duration;
-use flux_operator::format::tarball::{Limits, read_tarball, write_tar, write_tarball};
+use flux_operator::format::tarball::{Limits, index_tar, read_tarball, write_tar, write_tarball};
 use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
 use flux_operator::format::yaml;
 use flux_operator::inspect::read::from_dump;
 use flux_operator::kustomize::{Patch, ResourceList, Selector, apply_patches};
-use flux_operator::oci::{DockerConfig, Manifest, Platform};
+use flux_operator::oci::{Digest, DockerConfig, Manifest, Platform, Reference};
+use flux_operator::reconcile::SavedPlan;
+use flux_operator::secrets::{Credentials, SecretText, Ssh};
+use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
+use ssh_key::LineEnding;
+use ssh_key::private::{Ed25519Keypair, PrivateKey};
 
 /// Words that mean something to one of the parsers.
 const WORDS: &[&str] = &[
@@ -212,16 +221,50 @@ proptest! {
     }
 }
 
+/// Every file of a folder by its path, in order.
+fn files_in(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = paths.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect();
+    all.sort();
+    all
+}
+
 /// A seed that is refused at its first byte leads a fuzzer nowhere.
 #[test]
 fn the_seeds_of_the_fuzzers_are_whole() {
-    let seeds = |target: &str| -> Vec<(String, Vec<u8>)> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
-        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut all: Vec<_> = paths.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect();
-        all.sort();
-        all
+    let seeds = |target: &str| files_in(&format!("fuzz/seeds/{target}"));
+    let texts = |target: &str| -> Vec<(String, String)> {
+        seeds(target).into_iter().map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
     };
+    for (name, text) in texts("saved_plan") {
+        let saved: SavedPlan = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // All of it is in the plan: nothing has a name that is not read.
+        let mut written = serde_json::to_value(&saved).unwrap();
+        written["format"] = json!("flux-operator/plan/v1");
+        assert_eq!(written, serde_json::from_str::<serde_json::Value>(&text).unwrap(), "{name}");
+    }
+    for (name, text) in texts("reference") {
+        let is_digest = text.parse::<Digest>().is_ok();
+        let is_reference = text.parse::<Reference>().is_ok() || format!("oci://{text}").parse::<Reference>().is_ok();
+        let is_source = text.parse::<Source>().is_ok_and(|source| !matches!(source, Source::Embedded));
+        assert!(is_digest || is_reference || is_source, "{name}");
+        let is_path = ["layout", "path"].iter().any(|start| name.rsplit('/').next().unwrap().starts_with(start));
+        assert!(is_path || is_digest || is_reference, "{name}");
+    }
+    for (name, text) in texts("version_range") {
+        text.parse::<VersionRange>().unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    for (name, text) in texts("go_duration") {
+        go_duration::parse(&text).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    }
+    let key = PrivateKey::from(Ed25519Keypair::from_seed(&[7; 32])).to_openssh(LineEnding::LF).unwrap().to_string();
+    for (name, text) in texts("known_hosts") {
+        let known_hosts = SecretText::from(text.into_bytes());
+        let private_key = SecretText::from(key.clone().into_bytes());
+        let ssh = Credentials::Ssh(Ssh { private_key, public_key: None, known_hosts, password: None });
+        ssh.check(Timestamp::UNIX_EPOCH).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
     for (name, bytes) in seeds("oci_manifest") {
         let manifest = Manifest::parse(None, bytes.into()).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         let named = manifest.blobs().count() + manifest.manifests().unwrap_or_default().len();
@@ -243,4 +286,42 @@ fn the_seeds_of_the_fuzzers_are_whole() {
     let files = read_tarball(packed.as_slice(), &Limits::DISTRIBUTION).unwrap();
     assert!(files.len() > 1 && files.values().any(|file| file.is_executable));
     assert!(write_tarball(&files).unwrap() == *packed && write_tar(&files).unwrap() == *plain);
+}
+
+/// What strangers may send: seeds of the fuzzers too. `tools/hostile-archives.rs` writes the archives.
+#[test]
+fn every_hostile_archive_and_manifest_is_refused_with_a_reason() {
+    let archives = files_in("fuzz/hostile/archive");
+    for (name, bytes) in &archives {
+        let refused = match name.ends_with(".tar.gz") {
+            true => quick(name, || read_tarball(bytes.as_slice(), &Limits::DISTRIBUTION)),
+            false => {
+                // As an archive of an image layout, which is not compressed; contents are compared with their digest later.
+                let indexed = quick(name, || index_tar(Cursor::new(bytes), 100));
+                let lacks_content = ["cut-in-content", "size-beyond-the-end"].iter().any(|cut| name.contains(cut));
+                assert_eq!(indexed.is_ok(), lacks_content, "{name}");
+                quick(name, || read_tarball(gzip(bytes).as_slice(), &Limits::DISTRIBUTION))
+            }
+        };
+        let problem = refused.expect_err(name).to_string();
+        assert!(!problem.is_empty() && !problem.contains(char::is_control), "{name}: {problem:?}");
+        // A folder that holds anything is not even read.
+        let reason = if name.contains("folder") { "a folder has no content" } else { "more than 200 times" };
+        assert!(!name.contains("bomb") || problem.contains(reason), "{name}: {problem}");
+    }
+    let manifests = files_in("fuzz/hostile/oci_manifest");
+    for (name, bytes) in &manifests {
+        let parse = || Manifest::parse(None, bytes.clone().into());
+        let problem = quick(name, parse).map(|_| ()).expect_err(name);
+        assert!(!problem.is_empty() && !problem.contains(char::is_control), "{name}: {problem:?}");
+    }
+    let all = || archives.iter().chain(&manifests).map(|(_, bytes)| bytes.len());
+    assert!(archives.len() >= 40 && manifests.len() >= 25 && all().max() < Some(8 << 10), "{:?}", all().max());
+    assert!(all().sum::<usize>() < 80 << 10, "{}", all().sum::<usize>());
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(vec![], Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
