@@ -76,25 +76,48 @@ impl std::fmt::Display for Source {
 #[error("cannot get the distribution from {from}")]
 pub struct FetchError {
     pub from: String,
+    /// The digest it has, once that was known.
+    pub digest: Option<Digest>,
     #[source]
     pub reason: FetchReason,
 }
 
 impl FetchError {
+    /// Whether something is there, and is nothing to build from: no network and no login makes it better.
+    pub fn is_about_content(&self) -> bool {
+        let is_content = |reason: &Reason| {
+            matches!(reason, Reason::Content { .. } | Reason::TooLarge { .. } | Reason::Digest { .. })
+        };
+        match &self.reason {
+            FetchReason::Distribution(_) => true,
+            FetchReason::Oci(error) => is_content(&error.reason),
+            _ => false,
+        }
+    }
+
     /// The whole chain in one line: a condition has no second one.
     pub fn sentence(&self) -> String {
-        let mut text = self.to_string();
-        let mut next = std::error::Error::source(self);
-        while let Some(error) = next {
-            let cause = error.to_string();
-            if !text.ends_with(&cause) {
-                text.push_str(": ");
-                text.push_str(&cause);
-            }
-            next = error.source();
-        }
-        text
+        chain(self)
     }
+
+    /// The same without the place that everybody knows already.
+    pub fn cause(&self) -> String {
+        chain(&self.reason)
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        next = error.source();
+    }
+    text
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +135,9 @@ pub enum FetchReason {
     TimedOut { after: Duration },
     #[error("signatures can only be verified of artifacts in a registry")]
     Unverifiable,
+    /// Neither what there is now can be used, nor what was installed from can be had again.
+    #[error("{newer}; and the last good one, which stays installed, cannot be had again: {}", last.sentence())]
+    NoLastGood { newer: String, last: Box<FetchError> },
 }
 
 /// Gets distributions.
@@ -161,9 +187,10 @@ impl Fetcher {
     /// # Errors
     /// As [`Fetcher::fetch`].
     pub async fn fetch_within(&self, source: &Source, limit: Duration) -> Result<Distribution, FetchError> {
-        let failed = |reason| FetchError { from: source.to_string(), reason };
+        let mut digest = None;
         let late = |_| Err(FetchReason::TimedOut { after: limit });
-        tokio::time::timeout(limit, self.get(source)).await.unwrap_or_else(late).map_err(failed)
+        let got = tokio::time::timeout(limit, self.get(source, &mut digest)).await.unwrap_or_else(late);
+        got.map_err(|reason| FetchError { from: source.to_string(), digest, reason })
     }
 
     /// Returns the digest that an artifact has now, without getting it.
@@ -171,7 +198,7 @@ impl Fetcher {
     /// # Errors
     /// As [`Fetcher::fetch`].
     pub async fn resolve(&self, reference: &Reference) -> Result<Digest, FetchError> {
-        let failed = |reason| FetchError { from: reference.url(), reason };
+        let failed = |reason| FetchError { from: reference.url(), digest: None, reason };
         let registries = self.registries.as_ref().ok_or_else(|| failed(FetchReason::Offline))?;
         match tokio::time::timeout(TIME_LIMIT, registries.resolve(reference)).await {
             Ok(resolved) => resolved.map(|resolved| resolved.digest).map_err(|error| failed(error.into())),
@@ -179,7 +206,8 @@ impl Fetcher {
         }
     }
 
-    async fn get(&self, source: &Source) -> Result<Distribution, FetchReason> {
+    /// `seen` is set as soon as it is known under which digest an artifact is looked at.
+    async fn get(&self, source: &Source, seen: &mut Option<Digest>) -> Result<Distribution, FetchReason> {
         match source {
             // What came with the program is as trustworthy as the program.
             Source::Embedded => Ok(Distribution::embedded()),
@@ -187,11 +215,11 @@ impl Fetcher {
             Source::Path(path) if pack::is_packed(path) => from_layout(source, Layout::open(path)?, PACKED_NAME).await,
             Source::Path(path) => Ok(Distribution::open(path)?),
             Source::Layout(folder, name) => from_layout(source, Layout::open(folder)?, name).await,
-            Source::Artifact(reference) => self.pull(reference).await,
+            Source::Artifact(reference) => self.pull(reference, seen).await,
         }
     }
 
-    async fn pull(&self, reference: &Reference) -> Result<Distribution, FetchReason> {
+    async fn pull(&self, reference: &Reference, seen: &mut Option<Digest>) -> Result<Distribution, FetchReason> {
         // A digest says what is wanted; only a tag has to be asked for, and a signature.
         let registries = self.registries.as_ref();
         let digest = match (reference.digest(), registries) {
@@ -199,6 +227,7 @@ impl Fetcher {
             (None, Some(registries)) => registries.resolve(reference).await?.digest,
             (None, None) => return Err(FetchReason::Offline),
         };
+        *seen = Some(digest.clone());
         if let Some(key) = &self.key {
             let registries = registries.ok_or(FetchReason::Offline)?;
             oci::verify_signature(registries, &reference.repository, &digest, key).await?;

@@ -291,6 +291,7 @@ pub fn with_fetch_hint(told: CliError, error: &FetchError) -> CliError {
         FetchReason::Distribution(_) => {
             told.hint("write a folder of the expected layout with `flux-operator distribution export`")
         }
+        FetchReason::NoLastGood { last, .. } => with_fetch_hint(told, last),
         FetchReason::TimedOut { .. } | FetchReason::Unverifiable | FetchReason::Reference(_) => told,
     }
 }

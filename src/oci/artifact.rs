@@ -90,14 +90,12 @@ pub async fn artifact_manifest(place: &Place, name: &str) -> Result<Manifest, Oc
     let platform = Platform::linux_amd64();
     let failed = |reason| OciError::new(format!("read {name}"), reason);
     let entry = manifest.for_platform(&platform);
-    let entry = entry.ok_or_else(|| failed(Reason::NotFound { what: format!("an image for {platform} in {name}") }))?;
+    let unusable = |problem: String| failed(Reason::Content { what: name.to_owned(), problem });
+    let entry = entry.ok_or_else(|| unusable(format!("it has no image for {platform}")))?;
     let image = place.manifest(&entry.digest.to_string()).await?;
     match image.manifests() {
         None => Ok(image),
-        Some(_) => {
-            let problem = "it leads to another index".to_owned();
-            Err(failed(Reason::Content { what: name.to_owned(), problem }))
-        }
+        Some(_) => Err(unusable("it leads to another index".to_owned())),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::api::{CheckedInstance, FluxInstance, InventoryEntry};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::distribution::Distribution;
+use crate::fetch::{FetchError, FetchReason};
 use crate::k8s::ObjectId;
 
 /// A plan that is kept, and the object it starts from.
@@ -178,7 +179,10 @@ pub(super) async fn fetch_and_build(
     if instance.spec.distribution.artifact.as_deref().is_some_and(|artifact| !artifact.is_empty()) {
         progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
     }
-    let distribution = distributions.fetch(cluster, instance).await?;
+    let fetched = match distributions.fetch(cluster, instance).await {
+        Err(error) if !error.is_about_content() => return Err(error.into()),
+        fetched => fetched,
+    };
     progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
     let is_installed = !read_inventory(instance).0.is_empty();
     let read = async {
@@ -190,34 +194,49 @@ pub(super) async fn fetch_and_build(
     let build = async {
         // The build leaves nobody else the thread: first the requests go out.
         tokio::task::yield_now().await;
-        build_or_keep_last_good(cluster, instance, distributions, &distribution, options).await
+        build_or_keep_last_good(cluster, instance, distributions, fetched, options).await
     };
     let (live, built) = tokio::join!(biased; read, build);
     Ok((built?, live?))
 }
 
-/// Builds from a distribution. A newer artifact that cannot be built does not end an installation that works: then what it
-/// was built from last stays in use, with a warning.
+/// Builds from what was fetched. A newer artifact that cannot be unpacked or built does not end an installation that works:
+/// then what it was built from last stays in use, with a warning.
 async fn build_or_keep_last_good(
     cluster: &Cluster,
     instance: &FluxInstance,
     distributions: &dyn Distributions,
-    distribution: &Distribution,
+    fetched: Result<Distribution, FetchError>,
     options: &PlanOptions,
 ) -> Result<Build, ReconcileError> {
-    let error = match build_checked(instance, distribution, options) {
-        Ok(built) => return Ok(built),
-        Err(error) => error,
+    let (digest, from, hint, newer, error): (_, _, _, _, ReconcileError) = match fetched {
+        Ok(distribution) => match build_checked(instance, &distribution, options) {
+            Ok(built) => return Ok(built),
+            Err(error) => {
+                let digest = distribution.digest().map(str::to_owned);
+                (digest, distribution.to_string(), error.hint(), error.to_string(), error.into())
+            }
+        },
+        Err(error) => {
+            let digest = error.digest.as_ref().map(ToString::to_string);
+            let from = format!("{} at {}", error.from, digest.as_deref().unwrap_or_default());
+            (digest, from, None, error.cause(), error.into())
+        }
+    };
+    let last = match distributions.fetch_last_good(cluster, instance, digest.as_deref()).await {
+        Ok(last) => last,
+        // Tried again later, as a build would not be: a registry comes back, and a newer artifact may be good again.
+        Err(last) => {
+            let reason = FetchReason::NoLastGood { newer, last: Box::new(last) };
+            return Err(FetchError { from, digest: None, reason }.into());
+        }
     };
     // What is wrong with the instance itself is wrong with every artifact; then the first error is the one to tell.
-    let last = distributions.fetch_last_good(cluster, instance, distribution).await.ok().flatten();
-    let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else {
-        return Err(error.into());
-    };
+    let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else { return Err(error) };
     built.warnings.push(BuildWarning {
         reason: WarningReason::LastGoodArtifact,
-        message: format!("{distribution} cannot be used and the last good one stays in use: {error}"),
-        hint: error.hint(),
+        message: format!("{from} cannot be used and the last good one stays in use: {newer}"),
+        hint,
     });
     Ok(built)
 }

@@ -28,7 +28,7 @@ pub trait Distributions: Sync {
     ) -> BoxFuture<'a, Result<Distribution, FetchError>>;
 
     /// Gets what the instance was built from when it was last ready, by the digest in its status. None: that is not known,
-    /// or is what there is now.
+    /// or has the digest of what there is `now`.
     ///
     /// # Errors
     /// It cannot be had any more.
@@ -36,7 +36,7 @@ pub trait Distributions: Sync {
         &'a self,
         _: &'a Cluster,
         _: &'a FluxInstance,
-        _now: &'a Distribution,
+        _now: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
         ready(Ok(None)).boxed()
     }
@@ -68,12 +68,12 @@ impl Distributions for Fetcher {
         &'a self,
         cluster: &'a Cluster,
         instance: &'a FluxInstance,
-        now: &'a Distribution,
+        now: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
         async move {
             let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());
             // Without both there is nothing newer that could be to blame.
-            let (Some(last), Some(now)) = (last, now.digest()) else { return Ok(None) };
+            let (Some(last), Some(now)) = (last, now) else { return Ok(None) };
             let (Some(reference), Ok(digest)) = (artifact(instance)?, last.parse()) else { return Ok(None) };
             if last == now {
                 return Ok(None);
@@ -103,7 +103,8 @@ pub async fn artifact_digest(
 /// The artifact an instance names; None for the embedded distribution.
 fn artifact(instance: &FluxInstance) -> Result<Option<Reference>, FetchError> {
     let text = instance.spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty());
-    let wrong = |from: &str, error: ReferenceError| FetchError { from: from.to_owned(), reason: error.into() };
+    let wrong =
+        |from: &str, error: ReferenceError| FetchError { from: from.to_owned(), digest: None, reason: error.into() };
     text.map(|text| text.parse().map_err(|error| wrong(text, error))).transpose()
 }
 
@@ -125,7 +126,8 @@ async fn with_pull_secret(
     };
     let failed = |reason| {
         let error = OciError { attempted: format!("use the credentials of {id}"), reason };
-        FetchError { from: distribution.artifact.clone().unwrap_or_default(), reason: FetchReason::Oci(error) }
+        let from = distribution.artifact.clone().unwrap_or_default();
+        FetchError { from, digest: None, reason: FetchReason::Oci(error) }
     };
     let secret = match cluster.read(&id).await {
         Ok(Some(secret)) => secret,

@@ -260,8 +260,8 @@ mod tests {
     fn a_distribution_that_cannot_be_had_names_itself_and_every_cause_and_is_tried_again() {
         let cause = Reason::NotFound { what: "oci://ghcr.io/a/b:v1".to_owned() };
         let error = OciError { attempted: "resolve oci://ghcr.io/a/b:v1".to_owned(), reason: cause };
-        let failure =
-            Failure::Artifact(FetchError { from: "oci://ghcr.io/a/b:v1".to_owned(), reason: FetchReason::Oci(error) });
+        let from = "oci://ghcr.io/a/b:v1".to_owned();
+        let failure = Failure::Artifact(FetchError { from, digest: None, reason: FetchReason::Oci(error) });
         let instance = ObjectId::default();
         let (reason, message) = explain(&failure, &instance);
         assert_eq!(reason, "ArtifactFailed");

@@ -30,6 +30,7 @@ use crate::support::{ClusterTest, Options, TestCluster};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use,
+        an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_told,
         offline_opens_no_connection_but_the_api_servers,
         what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_process,
     ]
@@ -142,6 +143,85 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
     world.instance(wrong).await;
     let outcome = run(&world).await.unwrap();
     assert!(matches!(outcome.failure, Some(Failure::Build(_))), "{outcome:?}");
+}
+
+/// Pushes an artifact whose layers are these bytes, whatever they are.
+async fn push_layers(reference: &Reference, layers: &[&'static [u8]]) -> String {
+    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let config = Descriptor::of("application/vnd.cncf.flux.config.v1+json", b"{}");
+    let media_type = "application/vnd.cncf.flux.content.v1.tar+gzip";
+    let layers: Vec<_> = layers.iter().map(|layer| (Descriptor::of(media_type, layer), *layer)).collect();
+    for (descriptor, bytes) in layers.iter().chain([&(config.clone(), &b"{}"[..])]) {
+        let source = BlobSource::Bytes((*bytes).into());
+        client.push_blob(&reference.repository, descriptor, &source, None, None).await.unwrap();
+    }
+    let layers: Vec<&Descriptor> = layers.iter().map(|(descriptor, _)| descriptor).collect();
+    let text = json!({"schemaVersion": 2, "mediaType": MediaType::MANIFEST, "config": config, "layers": layers});
+    let manifest = Manifest::parse(None, text.to_string().into()).unwrap();
+    client.push_manifest(reference, &manifest).await.unwrap();
+    manifest.digest.to_string()
+}
+
+async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_told(
+    cluster: TestCluster,
+) {
+    let registry = Registry::start().await.unwrap();
+    let reference: Reference = format!("oci://{}/flux/manifests:stable", registry.host()).parse().unwrap();
+    let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
+    embedded.export(&embedded.versions().pop().unwrap(), folder.path()).unwrap();
+    let good = push(&registry.host(), &reference, folder.path()).await;
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    let mut spec = spec("2.x");
+    (spec["wait"], spec["distribution"]["artifact"]) = (json!(false), json!(reference.url()));
+    world.instance(spec).await;
+    let outcome = run(&world).await.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
+
+    // Files of something else, a layer that is no archive, and no layer at all.
+    std::fs::rename(folder.path().join("flux"), folder.path().join("charts")).unwrap();
+    let elsewhere = push(&registry.host(), &reference, folder.path()).await;
+    let damaged = reference.repository.with_tag("damaged").unwrap();
+    let empty = reference.repository.with_tag("empty").unwrap();
+    let refused = [
+        (elsewhere, reference.clone(), "no folder named after a version"),
+        (push_layers(&damaged, &[b"<html>"]).await, damaged, "the archive is damaged or cut short"),
+        (push_layers(&empty, &[]).await, empty, "it has no layer"),
+    ];
+    for (digest, named, why) in &refused {
+        let patch = json!({"spec": {"distribution": {"artifact": named.url()}}});
+        world.patch_as("test-author", &instance_id(), patch).await;
+        let outcome = run(&world).await.unwrap();
+        assert!(outcome.is_ready() && outcome.changes.is_empty(), "{why}: {}", outcome.message);
+        let stored = world.read_instance().await;
+        assert_eq!(ready(&stored).0, "True", "{why}");
+        assert_eq!(stored.status.unwrap().last_artifact_revision.as_deref(), Some(good.as_str()), "{why}");
+        let told = |text: &str| {
+            text.contains("the last good one stays in use") && text.contains(why) && text.contains(digest.as_str())
+        };
+        assert!(outcome.warnings.iter().any(|warning| told(warning)), "{why}: {:?}", outcome.warnings);
+        let events = world.events().await;
+        assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && told(text)), "{why}: {events:?}");
+    }
+
+    // What was good is gone from the registry, and nobody remembers it: both reasons are told, and it is tried again, so
+    // that whatever is pushed next is found.
+    let (_, hex) = good.split_once(':').unwrap();
+    std::fs::remove_file(registry.stored_blob(hex)).unwrap();
+    std::fs::create_dir_all(folder.path().join("flux/v2.9.4")).unwrap();
+    std::fs::write(folder.path().join("flux/v2.9.4/rbac.yaml"), "").unwrap();
+    let unbuildable = push(&registry.host(), &reference, folder.path()).await;
+    for (named, why) in [(&refused[2].1, "it has no layer"), (&reference, "has no file")] {
+        let patch = json!({"spec": {"distribution": {"artifact": named.url()}}});
+        world.patch_as("test-author", &instance_id(), patch).await;
+        let outcome = run(&world).await.unwrap();
+        assert!(matches!(outcome.failure, Some(Failure::Artifact(_))), "{outcome:?}");
+        assert!(outcome.next.is_some() && outcome.changes.is_empty());
+        for told in [why, "the last good one, which stays installed, cannot be had again", &good, "not found"] {
+            assert!(outcome.message.contains(told), "{told} in {}", outcome.message);
+        }
+        assert_eq!(ready(&world.read_instance().await), ("False".to_owned(), "ArtifactFailed".to_owned()));
+    }
+    assert_ne!(unbuildable, good);
 }
 
 /// Counts who connects, and hangs up.
