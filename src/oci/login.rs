@@ -270,19 +270,24 @@ fn password_login(username: &str, password: &str) -> Option<Login> {
 }
 
 impl Credentials {
-    /// Takes the data of a pull secret: `.dockerconfigjson`, else the legacy `.dockercfg`. Secrets of other types hold no
-    /// credentials, as for Kubernetes. `origin` names it in errors.
+    /// Takes the data of a pull secret: `.dockerconfigjson`, or the legacy `.dockercfg`, as its type says. Secrets of other
+    /// types hold no credentials, whatever their keys are called, as for Kubernetes. `origin` names it in errors.
     ///
     /// # Errors
     /// The data is no docker configuration.
-    pub fn from_pull_secret(origin: &str, data: &BTreeMap<String, Vec<u8>>) -> Result<Self, LoginError> {
-        if let Some(text) = data.get(".dockerconfigjson") {
-            return DockerConfig::parse(origin, text).map(Credentials::PullSecret);
-        }
-        match data.get(".dockercfg") {
-            Some(text) => DockerConfig::parse_legacy(origin, text).map(Credentials::PullSecret),
-            None => Ok(Credentials::Anonymous),
-        }
+    pub fn from_pull_secret(
+        origin: &str,
+        secret_type: &str,
+        data: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<Self, LoginError> {
+        let parsed = match secret_type {
+            "kubernetes.io/dockerconfigjson" => {
+                data.get(".dockerconfigjson").map(|text| DockerConfig::parse(origin, text))
+            }
+            "kubernetes.io/dockercfg" => data.get(".dockercfg").map(|text| DockerConfig::parse_legacy(origin, text)),
+            _ => None,
+        };
+        parsed.map_or(Ok(Credentials::Anonymous), |config| config.map(Credentials::PullSecret))
     }
 
     /// Returns the login for a repository; None is anonymous.
@@ -413,6 +418,36 @@ mod tests {
         ] {
             assert_eq!(login(config, repository).await, expected, "{repository}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_type_of_a_pull_secret_says_which_key_counts_and_whether_any_does() {
+        let (json, legacy) = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg");
+        let data: BTreeMap<String, Vec<u8>> = [
+            (".dockerconfigjson", r#"{"auths": {"ghcr.io": {"username": "json", "password": "p"}}}"#),
+            (".dockercfg", r#"{"ghcr.io": {"username": "legacy", "password": "p"}}"#),
+        ]
+        .map(|(key, text)| (key.to_owned(), text.as_bytes().to_vec()))
+        .into();
+        for (secret_type, left_out, expected) in [
+            (json, "", "json:p"),
+            (legacy, "", "legacy:p"),
+            (json, ".dockerconfigjson", "anonymous"),
+            (legacy, ".dockercfg", "anonymous"),
+            ("Opaque", "", "anonymous"),
+            ("kubernetes.io/basic-auth", "", "anonymous"),
+            ("", "", "anonymous"),
+        ] {
+            let mut data = data.clone();
+            data.remove(left_out);
+            let credentials = Credentials::from_pull_secret("test", secret_type, &data).unwrap();
+            let login = credentials.login(&"ghcr.io/a".parse().unwrap()).await.unwrap();
+            assert_eq!(shown(login), expected, "{secret_type} without {left_out:?}");
+        }
+        // What does not count is not looked at either.
+        let broken = [(".dockerconfigjson".to_owned(), b"{".to_vec())].into();
+        assert!(Credentials::from_pull_secret("test", json, &broken).is_err());
+        assert!(Credentials::from_pull_secret("test", "Opaque", &broken).is_ok());
     }
 
     #[test]

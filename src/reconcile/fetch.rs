@@ -12,7 +12,7 @@ use crate::api::FluxInstance;
 use crate::cluster::Cluster;
 use crate::distribution::Distribution;
 use crate::fetch::{FetchError, FetchReason, Fetcher, Source};
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
 use crate::oci::{Credentials, OciError, Reason, Reference, ReferenceError};
 
 /// Gives a run its distribution; asked once, when the run begins.
@@ -134,7 +134,8 @@ async fn with_pull_secret(
         Ok(None) => return Err(failed(Reason::NotFound { what: id.to_string() })),
         Err(error) => return Err(failed(Reason::Config(error.sentence()))),
     };
-    let credentials = Credentials::from_pull_secret(&id.to_string(), &secret_data(&secret));
+    let secret_type = fields::text(&secret, "/type");
+    let credentials = Credentials::from_pull_secret(&id.to_string(), secret_type, &secret_data(&secret));
     let credentials = credentials.map_err(|error| failed(Reason::Login(error)))?;
     let registries = fetcher.registries.as_ref().map(|registries| registries.with_credentials(credentials));
     Ok(Fetcher { registries, ..fetcher.clone() })

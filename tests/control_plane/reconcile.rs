@@ -1,7 +1,7 @@
 //! The reconcile core against a real control plane: each test gets one of its own, because Flux is installed once per
 //! cluster.
 
-mod artifacts;
+pub mod artifacts;
 mod drift;
 mod health;
 mod install;

@@ -1,28 +1,23 @@
 //! A new digest of the artifact is a new run, and what is in it is installed.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use flux_operator::distribution::Distribution;
-use flux_operator::format::ignore::IgnoreRules;
-use flux_operator::format::tarball::read_folder;
-use flux_operator::oci::{self, Access, Credentials, Reference, Registries};
-use serde_json::json;
+use flux_operator::oci::Reference;
+use serde_json::{Value, json};
 
 use super::operator::*;
 use crate::cluster_tests;
+use crate::reconcile::artifacts::{docker_config, push};
 use crate::reconcile::world::*;
-use crate::support::registry::Registry;
+use crate::support::registry::{Authentication, Registry, RegistryOptions};
 use crate::support::{ClusterTest, Options, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing]
-}
-
-async fn push(reference: &Reference, folder: &Path) -> String {
-    let client = Registries::new(Access::new(Credentials::Anonymous));
-    let files = read_folder(folder, &IgnoreRules::default()).unwrap().files;
-    oci::push_artifact(&client, reference, &files, &BTreeMap::new()).await.unwrap().digest.to_string()
+    cluster_tests![
+        a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing,
+        the_operator_logs_in_with_the_pull_secret_and_with_nothing_else,
+    ]
 }
 
 async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(cluster: TestCluster) {
@@ -31,7 +26,7 @@ async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(c
     let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
     let version = |name: &str| embedded.versions().into_iter().find(|one| one.to_string() == name).unwrap();
     embedded.export(&version("v2.9.3"), folder.path()).unwrap();
-    let first = push(&reference, folder.path()).await;
+    let first = push(&registry.host(), &reference, folder.path()).await;
 
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.prepared().await;
@@ -45,7 +40,7 @@ async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(c
 
     // A patch release within the range arrives by itself.
     embedded.export(&version("v2.9.4"), folder.path()).unwrap();
-    let second = push(&reference, folder.path()).await;
+    let second = push(&registry.host(), &reference, folder.path()).await;
     let after = world.wait_for("the new digest", |instance| {
         instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref()) == Some(second.as_str())
     });
@@ -64,4 +59,44 @@ async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(c
     });
     told.await.unwrap();
     assert_eq!(condition(&world.read_instance().await, "Ready").0, "True");
+}
+
+async fn the_operator_logs_in_with_the_pull_secret_and_with_nothing_else(cluster: TestCluster) {
+    let options = RegistryOptions { authentication: Authentication::Password, ..RegistryOptions::default() };
+    let registry = Registry::start_with(options).await.unwrap();
+    let host = registry.host();
+    let reference: Reference = format!("oci://{host}/flux/manifests:stable").parse().unwrap();
+    let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
+    embedded.export(&embedded.versions().pop().unwrap(), folder.path()).unwrap();
+    let digest = push(&host, &reference, folder.path()).await;
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    world.prepared().await;
+    for (name, secret_type) in [("opaque", "Opaque"), ("docker", "kubernetes.io/dockerconfigjson")] {
+        let secret: Value = json!({"apiVersion": "v1", "kind": "Secret", "type": secret_type,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "data": {".dockerconfigjson": STANDARD.encode(docker_config(&host))}});
+        world.apply_as("test-author", secret).await;
+    }
+    // Whoever works at this home may log in; the operator is nobody.
+    let docker = world.plane.folder().join(".docker");
+    std::fs::create_dir_all(&docker).unwrap();
+    std::fs::write(docker.join("config.json"), docker_config(&host)).unwrap();
+    let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=200ms"]);
+    let write = async |secret: &str| {
+        let mut spec = spec("2.x");
+        (spec["wait"], spec["distribution"]["artifact"]) = (json!(false), json!(reference.url()));
+        spec["distribution"]["artifactPullSecret"] = json!(secret);
+        world.write_instance(spec, json!({})).await;
+    };
+    for secret in ["", "opaque"] {
+        write(secret).await;
+        let failed = world.wait_for("the refusal", |instance| {
+            is_observed(instance) && condition(instance, "Ready").1 == "ArtifactFailed"
+        });
+        let message = condition(&failed.await, "Ready").2;
+        assert!(message.contains("wants other credentials: none were found for it"), "{secret:?}: {message}");
+    }
+    write("docker").await;
+    let ready = world.wait_for_ready().await;
+    assert_eq!(ready.status.unwrap().last_artifact_revision, Some(digest));
 }

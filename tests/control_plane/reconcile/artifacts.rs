@@ -46,11 +46,11 @@ async fn run(world: &World) -> Result<Outcome, ReconcileError> {
     reconcile::run(&world.cluster, &instance_id(), &fetcher(), &world.options, &Silent).await
 }
 
-fn docker_config(host: &str) -> String {
+pub fn docker_config(host: &str) -> String {
     json!({"auths": {host: {"username": USER, "password": PASSWORD}}}).to_string()
 }
 
-async fn push(host: &str, reference: &Reference, folder: &Path) -> String {
+pub async fn push(host: &str, reference: &Reference, folder: &Path) -> String {
     let login = DockerConfig::parse("test", docker_config(host).as_bytes()).unwrap();
     let client = Registries::new(Access::new(Credentials::Docker(login)));
     let files = read_folder(folder, &IgnoreRules::default()).unwrap().files;
