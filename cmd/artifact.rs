@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use flux_operator::format::ignore::IgnoreRules;
-use flux_operator::format::tarball::{self, Files};
-use flux_operator::oci::Reference;
+use flux_operator::format::tarball::{self, Files, Limits};
+use flux_operator::oci::{self, Digest, OciError, Place, Reference};
 
+use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, read_key, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 mod diff;
@@ -72,6 +73,38 @@ fn parse_reference(text: &str) -> Result<Reference, String> {
         return Err("an artifact is written oci://HOST/REPOSITORY:TAG".to_owned());
     }
     text.parse().map_err(|error: flux_operator::oci::ReferenceError| error.to_string())
+}
+
+/// Which artifact is read, and how.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PullArgs {
+    /// Public key that must verify a signature of the artifact, as made by
+    /// `cosign sign --key`
+    #[arg(long, value_name = "FILE")]
+    pub verify_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
+}
+
+impl PullArgs {
+    /// Gets the files of an artifact, and the digest that its tag stands for.
+    async fn pull(&self, reference: &Reference, shell: &Shell) -> Result<(Digest, Files), CliError> {
+        let registries = self.registry.open()?;
+        let key = self.verify_key.as_deref().map(read_key).transpose()?;
+        let attempted = format!("pull {}", reference.url());
+        let pulled = async {
+            let digest = registries.resolve(reference).await?.digest;
+            if let Some(key) = &key {
+                oci::verify_signature(&registries, &reference.repository, &digest, key).await?;
+            }
+            let place = Place::Repository(registries.clone(), reference.repository.clone());
+            let manifest = oci::artifact_manifest(&place, &digest.to_string()).await?;
+            let files = oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await?;
+            Ok((digest, files))
+        };
+        let pulled = async { pulled.await.map_err(|error: OciError| registry_error(&error)) };
+        answer_of(&reference.repository, shell, &attempted, READ_LIMIT, pulled).await
+    }
 }
 
 fn write_files(folder: &Path, files: &Files) -> std::io::Result<()> {

@@ -1,6 +1,7 @@
 //! `controller`: the operator as a service.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::common::connect::connect;
-use crate::common::registries::RegistryArgs;
+use crate::common::registries::{RegistryArgs, read_key};
 use crate::shell::logging::{self, Encoding, Level};
 use crate::shell::{CliError, DurationArg, Exit, Shell, environment, interrupted};
 
@@ -84,6 +85,10 @@ pub struct Args {
     /// The pause between two tries to take or renew it
     #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = ELECTION)]
     pub leader_election_retry_period: DurationArg,
+    /// Public key, a mounted file in a pod, that must verify a signature of
+    /// every artifact, as made by `cosign sign --key`
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub verify_key: Option<PathBuf>,
     #[command(flatten)]
     pub registries: RegistryArgs,
     #[command(flatten)]
@@ -252,7 +257,8 @@ fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result
     };
     // A pod has no docker configuration: what the instance names as pull secret, or nothing.
     let registries = args.registries.open()?.with_credentials(Credentials::Anonymous);
-    let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key: None };
+    let key = args.verify_key.as_deref().map(read_key).transpose()?;
+    let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key };
     Ok(ControllerOptions {
         namespace: namespace.unwrap_or_else(|| flux_operator::api::well_known::DEFAULT_NAMESPACE.to_owned()),
         election,

@@ -4201,6 +4201,7 @@ module completions {
   export extern "flux-operator artifact diff" [
     --path(-f): path          # Folder or file with the manifests
     --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
+    --verify-key: path        # Public key that must verify a signature of the artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
@@ -4413,6 +4414,7 @@ module completions {
     --leader-election-lease-duration: string # How long others wait for a holder that says nothing
     --leader-election-renew-deadline: string # When the holder stops working if it cannot renew the lease
     --leader-election-retry-period: string # The pause between two tries to take or renew it
+    --verify-key: path        # Public key, a mounted file in a pod, that must verify a signature of every artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM

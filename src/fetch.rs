@@ -209,9 +209,10 @@ impl Fetcher {
     /// `seen` is set as soon as it is known under which digest an artifact is looked at.
     async fn get(&self, source: &Source, seen: &mut Option<Digest>) -> Result<Distribution, FetchReason> {
         match source {
-            // What came with the program is as trustworthy as the program.
+            Source::Embedded | Source::Path(_) | Source::Layout(..) if self.key.is_some() => {
+                Err(FetchReason::Unverifiable)
+            }
             Source::Embedded => Ok(Distribution::embedded()),
-            Source::Path(_) | Source::Layout(..) if self.key.is_some() => Err(FetchReason::Unverifiable),
             Source::Path(path) if pack::is_packed(path) => from_layout(source, Layout::open(path)?, PACKED_NAME).await,
             Source::Path(path) => Ok(Distribution::open(path)?),
             Source::Layout(folder, name) => from_layout(source, Layout::open(folder)?, name).await,

@@ -1,10 +1,9 @@
 //! `artifact diff`: a folder against what is in the registry.
 
-use flux_operator::format::tarball::{Files, Limits};
-use flux_operator::oci::{self, Place, Reference};
+use flux_operator::format::tarball::Files;
+use flux_operator::oci::Reference;
 
-use super::{ContentArgs, parse_reference};
-use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
+use super::{ContentArgs, PullArgs, parse_reference};
 use crate::render::unified_diff::unified_diff;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -24,19 +23,12 @@ pub struct Args {
     #[command(flatten)]
     pub content: ContentArgs,
     #[command(flatten)]
-    pub registry: RegistryArgs,
+    pub pull: PullArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let local = args.content.read(shell)?;
-    let registries = args.registry.open()?;
-    let attempted = format!("compare with {}", args.reference.url());
-    let remote = shell.run(answer_of(&args.reference.repository, shell, &attempted, READ_LIMIT, async {
-        let digest = registries.resolve(&args.reference).await.map_err(|e| registry_error(&e))?.digest;
-        let place = Place::Repository(registries, args.reference.repository.clone());
-        let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(|e| registry_error(&e))?;
-        oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.map_err(|e| registry_error(&e))
-    }))?;
+    let (_, remote) = shell.run(args.pull.pull(&args.reference, shell))?;
     let text = differences(&remote, &local);
     if text.is_empty() {
         shell.status(&format!("no differences to {}", args.reference.url()));

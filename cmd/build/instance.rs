@@ -72,7 +72,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = match (shell.run_on_one_thread(args.source.open(shell, artifact)), artifact) {
         // Nothing is written: what the program knows by itself is worth more than no answer.
         (Err(error), Some(artifact))
-            if error.exit() == Exit::Unreachable && args.source.distribution.is_none() && !args.strict =>
+            if error.exit() == Exit::Unreachable
+                && args.source.distribution.is_none()
+                && args.source.verify_key.is_none()
+                && !args.strict =>
         {
             shell.warn(&format!("{artifact} cannot be pulled; this is built from the embedded distribution"));
             shell.hint("--strict makes that an error, --distribution takes it from elsewhere");

@@ -13,6 +13,7 @@ use super::session::Deadline;
 use crate::shell::{CliError, Exit, Shell, environment};
 
 const HEADING: &str = "Registry options";
+const NOTHING_TO_VERIFY: &str = "name an artifact in a registry, oci://…, or leave the key out";
 
 /// How registries are reached. Credentials are those of `docker login`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -213,6 +214,10 @@ impl SourceArgs {
                 CliError::usage("cannot use the distribution").caused_by(&error)
             })?,
         };
+        if self.verify_key.is_some() && !matches!(source, Source::Artifact(_)) {
+            let reason = FetchReason::Unverifiable;
+            return Err(fetch_error(&FetchError { from: source.to_string(), digest: None, reason }));
+        }
         let fetcher = self.fetcher()?;
         let distribution = match &source {
             Source::Artifact(reference) => {
@@ -233,6 +238,9 @@ impl SourceArgs {
     pub async fn open_named(&self, shell: &Shell) -> Result<Option<Distribution>, CliError> {
         match &self.distribution {
             Some(_) => self.open(shell, None).await.map(Some),
+            None if self.verify_key.is_some() => {
+                Err(CliError::usage("--verify-key verifies what is pulled, and nothing is").hint(NOTHING_TO_VERIFY))
+            }
             None => Ok(None),
         }
     }
@@ -277,6 +285,7 @@ pub fn exit_of_fetch(error: &FetchError) -> Exit {
     match &error.reason {
         FetchReason::Oci(oci) => exit_of(&oci.reason),
         FetchReason::TimedOut { .. } => Exit::Unhealthy,
+        FetchReason::Unverifiable => Exit::Usage,
         _ => Exit::Failed,
     }
 }
@@ -292,6 +301,7 @@ pub fn with_fetch_hint(told: CliError, error: &FetchError) -> CliError {
             told.hint("write a folder of the expected layout with `flux-operator distribution export`")
         }
         FetchReason::NoLastGood { last, .. } => with_fetch_hint(told, last),
-        FetchReason::TimedOut { .. } | FetchReason::Unverifiable | FetchReason::Reference(_) => told,
+        FetchReason::Unverifiable => told.hint(NOTHING_TO_VERIFY),
+        FetchReason::TimedOut { .. } | FetchReason::Reference(_) => told,
     }
 }

@@ -11,6 +11,8 @@ use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::Manifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
+use flux_operator::distribution::Distribution;
+use flux_operator::fetch::{FetchError, Fetcher, Source};
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
 use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
@@ -20,6 +22,8 @@ use flux_operator::reconcile::{
     self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, RunOptions,
     Uninstalled,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
@@ -70,8 +74,34 @@ impl DistributionArgs {
     pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
         match &self.source.distribution {
             Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
+            None if self.source.verify_key.is_some() => Ok(Box::new(Verified(self.source.fetcher()?))),
             None => Ok(Box::new(self.source.fetcher()?)),
         }
+    }
+}
+
+/// Artifacts that a key must verify: an instance without one is refused, because its key would verify nothing.
+struct Verified(Fetcher);
+
+impl Distributions for Verified {
+    fn fetch<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        instance: &'a FluxInstance,
+    ) -> BoxFuture<'a, Result<Distribution, FetchError>> {
+        match instance.spec.distribution.artifact.as_deref() {
+            None | Some("") => self.0.fetch(&Source::Embedded).boxed(),
+            Some(_) => Distributions::fetch(&self.0, cluster, instance),
+        }
+    }
+
+    fn fetch_last_good<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        instance: &'a FluxInstance,
+        now: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
+        self.0.fetch_last_good(cluster, instance, now)
     }
 }
 

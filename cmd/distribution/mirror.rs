@@ -24,7 +24,9 @@ const ARTIFACT: &str = "flux-operator-manifests";
 ///
 /// Images are copied by digest and for all platforms. What is there already is
 /// not sent again, so an interrupted run is continued by running it again; what
-/// several images share is sent once. Needs no cluster.
+/// several images share is sent once. Signatures of images are neither verified
+/// nor copied: --verify-key is for the artifact of --distribution, which says
+/// what is copied. Needs no cluster.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would be copied\n  \

@@ -49,7 +49,7 @@ impl Distributions for Distribution {
     }
 }
 
-/// What the instance says: its artifact, else the embedded one. Its pull secret takes the place of other credentials.
+/// What the instance says: its artifact, else the embedded one, which is as trustworthy as the program. Its pull secret takes the place of other credentials.
 impl Distributions for Fetcher {
     fn fetch<'a>(
         &'a self,

@@ -11,7 +11,7 @@ use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::ClusterError;
 use crate::cluster::lease::LeaseError;
-use crate::fetch::FetchError;
+use crate::fetch::{FetchError, FetchReason};
 use crate::k8s::ObjectId;
 
 /// A run that could not even record what became of it.
@@ -171,7 +171,10 @@ impl From<ReconcileError> for Stop {
     fn from(error: ReconcileError) -> Self {
         match error {
             ReconcileError::Call(error) => error.into(),
-            ReconcileError::Artifact(error) => Stop::Failed(Failure::Artifact(error)),
+            // A key that verifies nothing is a mistake of who asks, and no news about the instance.
+            ReconcileError::Artifact(error) if !matches!(error.reason, FetchReason::Unverifiable) => {
+                Stop::Failed(Failure::Artifact(error))
+            }
             ReconcileError::Build(error) => Stop::Failed(Failure::Build(error)),
             ReconcileError::NotEstablished { objects } => Stop::Failed(Failure::Unhealthy { timed_out: true, objects }),
             other => Stop::Abort(other),
@@ -253,7 +256,6 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::FetchReason;
     use crate::oci::{OciError, Reason};
 
     #[test]

@@ -384,7 +384,8 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
         &["artifact", "pull", &url, "-o", "files", "--verify-key", "ours.pub"],
     ];
     let refused = "carries no signature that the key verifies";
-    for pull in pulls {
+    let diff = |path: &'static str| ["artifact", "diff", &url, "--path", path, "--verify-key", "ours.pub"];
+    for pull in pulls.into_iter().chain([&diff("flux.yaml")[..]]) {
         run(home, pull).await.exits(1).stderr_has(&format!("{refused} (0 seen)"));
     }
     cosign.sign("theirs", &signed, Form::Bundle);
@@ -395,6 +396,7 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
     for pull in pulls {
         run(home, pull).await.exits(0);
     }
+    run(home, &diff("files")).await.exits(0).stderr_has("no differences");
     let verified = run(home, &verify).await.exits(0);
     assert_eq!(verified.stdout.trim(), pushed.digest.to_string());
     verified.stderr_has("signed with the key that ours.pub verifies");
@@ -406,7 +408,7 @@ async fn a_pull_wants_the_signature_that_the_key_verifies() {
     }
     run(home, &["distribution", "verify", "--key", "ours.pub", "out"])
         .await
-        .exits(1)
+        .exits(2)
         .stderr_has("signatures can only be verified of artifacts in a registry");
     run(home, &["distribution", "verify", &signed.url()]).await.exits(0).stderr_has("the signature was not verified");
 }

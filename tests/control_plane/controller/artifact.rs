@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::operator::*;
 use crate::cluster_tests;
-use crate::reconcile::artifacts::{docker_config, push};
+use crate::reconcile::artifacts::{docker_config, push, sign};
 use crate::reconcile::world::*;
+use crate::support::certificates::TokenKey;
 use crate::support::registry::{Authentication, Registry, RegistryOptions};
 use crate::support::{ClusterTest, Options, TestCluster, eventually};
 
@@ -17,6 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing,
         the_operator_logs_in_with_the_pull_secret_and_with_nothing_else,
+        the_operator_takes_what_is_signed_with_the_key_it_was_given,
     ]
 }
 
@@ -97,6 +99,34 @@ async fn the_operator_logs_in_with_the_pull_secret_and_with_nothing_else(cluster
         assert!(message.contains("wants other credentials: none were found for it"), "{secret:?}: {message}");
     }
     write("docker").await;
+    let ready = world.wait_for_ready().await;
+    assert_eq!(ready.status.unwrap().last_artifact_revision, Some(digest));
+}
+
+async fn the_operator_takes_what_is_signed_with_the_key_it_was_given(cluster: TestCluster) {
+    let registry = Registry::start().await.unwrap();
+    let reference: Reference = format!("oci://{}/flux/manifests:stable", registry.host()).parse().unwrap();
+    let (embedded, folder) = (Distribution::embedded(), tempfile::tempdir().unwrap());
+    embedded.export(&embedded.versions().pop().unwrap(), folder.path()).unwrap();
+    let digest = push(&registry.host(), &reference, folder.path()).await;
+    let (key, file) = (TokenKey::new().unwrap(), folder.path().join("key.pub"));
+    std::fs::write(&file, key.public_key()).unwrap();
+    let world = World::with(&cluster, Options::api_server_only()).await;
+    world.prepared().await;
+    let flags = ["--min-retry-delay=200ms", "--max-retry-delay=1s", "--verify-key", file.to_str().unwrap()];
+    let _operator = Operator::start(&world, "operator-a", &flags);
+    // What came with the program needs no signature.
+    let mut spec = spec("2.x");
+    spec["wait"] = json!(false);
+    world.write_instance(spec.clone(), json!({})).await;
+    world.wait_for_ready().await;
+
+    spec["distribution"]["artifact"] = json!(reference.url());
+    world.write_instance(spec, json!({})).await;
+    let failed = world.wait_for("the refusal", |instance| condition(instance, "Ready").1 == "ArtifactFailed").await;
+    let message = condition(&failed, "Ready").2;
+    assert!(message.contains("carries no signature that the key verifies (0 seen)"), "{message}");
+    sign(&reference, &digest, &key).await;
     let ready = world.wait_for_ready().await;
     assert_eq!(ready.status.unwrap().last_artifact_revision, Some(digest));
 }

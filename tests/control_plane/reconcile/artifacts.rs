@@ -294,7 +294,7 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
 }
 
 /// Signs an artifact beside it, in the form of cosign 1 and 2.
-async fn sign(reference: &Reference, digest: &str, key: &TokenKey) {
+pub async fn sign(reference: &Reference, digest: &str, key: &TokenKey) {
     let client = Registries::new(Access::new(Credentials::Anonymous));
     let payload = json!({"critical": {"identity": {"docker-reference": ""}, "image": {"docker-manifest-digest": digest},
         "type": "cosign container image signature"}, "optional": null});
@@ -352,6 +352,13 @@ async fn what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_proces
         (&["reconcile", "instance", "--in-process"], 1),
         (&apply, 1),
     ];
+    // The instance names no artifact: a key would verify nothing, which is no news about the instance.
+    for (words, _) in all {
+        let refused = run(words, &["--verify-key", "key.pub"]).await.exits(2);
+        refused.stderr_has("signatures can only be verified of artifacts in a registry");
+    }
+    assert_eq!(ready(&world.read_instance().await).0, "True");
+
     let url = reference.url();
     let from = ["--distribution", &url];
     let trusted = [&from[..], &["--verify-key", "key.pub", "--allow-unknown-minor"]].concat();

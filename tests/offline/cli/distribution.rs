@@ -154,3 +154,36 @@ fn a_target_that_is_a_file_and_a_source_that_is_missing_are_named() {
         .exits(1)
         .stderr_has("\"category\":\"Failed\"");
 }
+
+#[test]
+fn a_key_that_would_verify_nothing_is_refused() {
+    const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+    const INSTANCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/flux.yaml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (out, file, own) = (path("out"), path("flux.tar"), path("own"));
+    run(&["distribution", "export", &own]).exits(0);
+    let all = [
+        &["build", "instance", "-f", INSTANCE][..],
+        &["distribution", "versions"],
+        &["distribution", "images"],
+        &["distribution", "export", &out],
+        &["distribution", "pull", "-o", &out],
+        &["distribution", "push", "oci://localhost:1/flux:v1"],
+        &["distribution", "mirror", "localhost:1/flux"],
+        &["distribution", "check-mirror", "localhost:1/flux"],
+        &["distribution", "pack", "-o", &file],
+        &["get", "inventory", "--from", DUMP],
+        &["get", "components", "--from", DUMP],
+        &["check", "--from", DUMP],
+        &["report", &out, "--from", DUMP],
+    ];
+    for words in all {
+        // The key is not even read.
+        for source in [&[][..], &["--distribution", &own]] {
+            let refused = run(&[words, &["--verify-key", "key.pub"], source].concat()).exits(2);
+            refused.stderr_has("name an artifact in a registry, oci://…, or leave the key out");
+        }
+    }
+    assert!(!folder.path().join("out").exists() && !folder.path().join("flux.tar").exists());
+}
