@@ -33,6 +33,11 @@ use super::proxy::FaultProxy;
 /// A test that takes longer has hung. One of them may compile an example first; the longest take five minutes on a busy machine.
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
 
+/// Whether tests that usually take a sample of all requests are to take each of them: an hour and more.
+pub fn tries_every_request() -> bool {
+    std::env::var_os("EVERY_REQUEST").is_some()
+}
+
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
 const TEST_THREADS: usize = 4;
 /// Control planes of tests that install an instance, at most: as many of those tests run at once.
@@ -328,10 +333,11 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
     let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();
     let body = AssertUnwindSafe((test.run)(cluster)).catch_unwind();
-    let failure = match tokio::time::timeout(TEST_DEADLINE, body).await {
+    let deadline = if tries_every_request() { TEST_DEADLINE * 20 } else { TEST_DEADLINE };
+    let failure = match tokio::time::timeout(deadline, body).await {
         Ok(Ok(())) => None,
         Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
-        Err(_) => Some(format!("the test hung: no end after {TEST_DEADLINE:?}")),
+        Err(_) => Some(format!("the test hung: no end after {deadline:?}")),
     };
     environment.control_plane.kubelet().forget_rules(&namespace);
     note_duration(name, started.elapsed());

@@ -12,7 +12,7 @@ use crate::commands::rbac;
 use crate::commands::stage::stage;
 use crate::reconcile::world::*;
 use crate::support::run::Run;
-use crate::support::runner::command;
+use crate::support::runner::{command, tries_every_request};
 use crate::support::{
     ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, Kubeconfig, Options, TestCluster, eventually, objects,
 };
@@ -35,9 +35,9 @@ const STANDS_STILL: Duration = Duration::from_millis(600);
 /// The requests at which a line is ended: every so many, each with the next signal. With `EVERY_REQUEST` in the environment
 /// each of them, with each signal, which takes most of an hour.
 fn moments(step: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-    match std::env::var_os("EVERY_REQUEST") {
-        Some(_) => Box::new((1..).flat_map(|at| [at; SIGNALS.len()])),
-        None => Box::new((1..70).step_by(step)),
+    match tries_every_request() {
+        true => Box::new((1..).flat_map(|at| [at; SIGNALS.len()])),
+        false => Box::new((1..70).step_by(step)),
     }
 }
 
