@@ -250,7 +250,10 @@ impl Fetcher {
     ) -> Result<Distribution, FetchReason> {
         if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(digest)) {
             match unpack(origin, &cached, digest).await {
-                Ok(distribution) => return Ok(distribution),
+                Ok(distribution) => {
+                    self.cache.iter().for_each(|cache| cache.touch(digest));
+                    return Ok(distribution);
+                }
                 // A file that is missing or damaged is pulled again.
                 Err(error) => {
                     tracing::debug!(%digest, %error, "the cache cannot be used");
@@ -264,6 +267,8 @@ impl Fetcher {
         match cache.put(&remote, digest).await {
             Ok(local) => match unpack(origin, &local, digest).await {
                 Ok(distribution) => {
+                    // What it shares with an older one was there before.
+                    cache.touch(digest);
                     cache.shrink();
                     Ok(distribution)
                 }
@@ -329,17 +334,35 @@ impl ArtifactCache {
 
     /// Deletes an artifact, so that the next pull brings all of it.
     fn forget(&self, digest: &Digest) {
-        let manifest = Layout::open(&self.folder).and_then(|layout| layout.manifest(&digest.to_string())).ok();
-        for part in manifest.iter().flat_map(Manifest::parts) {
-            if part.is_manifest() {
-                self.forget(&part.digest);
-            }
-            let _ = std::fs::remove_file(blobs(&self.folder).join(part.digest.hex()));
+        for path in self.files_of(digest) {
+            let _ = std::fs::remove_file(path);
         }
-        let _ = std::fs::remove_file(blobs(&self.folder).join(digest.hex()));
     }
 
-    /// Deletes the oldest files until the rest fits. Who reads one of them at this moment pulls it again.
+    /// Makes an artifact young: age is the time since it was last in use. Where that cannot be noted it goes sooner.
+    fn touch(&self, digest: &Digest) {
+        for path in self.files_of(digest) {
+            let file = std::fs::File::options().append(true).open(path);
+            let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+        }
+    }
+
+    /// The files of an artifact, its manifest last.
+    fn files_of(&self, digest: &Digest) -> Vec<PathBuf> {
+        let manifest = Layout::open(&self.folder).and_then(|layout| layout.manifest(&digest.to_string())).ok();
+        let parts = manifest.iter().flat_map(Manifest::parts);
+        let mut files: Vec<PathBuf> = parts
+            .flat_map(|part| match part.is_manifest() {
+                true => self.files_of(&part.digest),
+                false => vec![blobs(&self.folder).join(part.digest.hex())],
+            })
+            .collect();
+        files.push(blobs(&self.folder).join(digest.hex()));
+        files
+    }
+
+    /// Deletes the files that were in use longest ago until the rest fits. Who reads one of them at this moment pulls it
+    /// again.
     fn shrink(&self) {
         let Ok(entries) = std::fs::read_dir(blobs(&self.folder)) else { return };
         let mut files: Vec<(SystemTime, u64, PathBuf)> = entries

@@ -22,6 +22,7 @@ tests![
     an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types,
     a_distribution_gives_the_same_build_embedded_and_from_a_registry,
     the_cache_saves_requests_and_survives_damage,
+    what_is_in_use_stays_in_a_cache_that_is_full,
     what_is_remembered_is_not_pulled_again,
     a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to,
     a_distribution_that_drips_is_given_up_after_its_time,
@@ -166,6 +167,46 @@ async fn the_cache_saves_requests_and_survives_damage() {
     for fetched in futures::future::join_all(fetches).await {
         assert_eq!(fetched.unwrap().digest(), Some(pushed.digest.to_string().as_str()));
     }
+}
+
+async fn what_is_in_use_stays_in_a_cache_that_is_full() {
+    let registry = Registry::start().await.unwrap();
+    let client = client(Credentials::Anonymous);
+    let folder = tempfile::tempdir().unwrap();
+    let blobs = folder.path().join("blobs/sha256");
+    let files = || std::fs::read_dir(&blobs).into_iter().flatten().map(|entry| entry.unwrap().path());
+    // Two artifacts fit, three do not.
+    let size = 30_000;
+    let cache = ArtifactCache { folder: folder.path().to_owned(), max_bytes: 5 * size / 2 };
+    let fetcher = Fetcher { registries: Some(client.clone()), cache: Some(cache), memory: None, key: None };
+    let offline = Fetcher { registries: None, ..fetcher.clone() };
+    let text: String = noise(usize::try_from(size).unwrap() * 3).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut sources = Vec::new();
+    for (tag, start) in [("pinned", 0), ("second", 1), ("third", 2)] {
+        let reference = repository(&registry.host(), "flux").with_tag(tag).unwrap();
+        // Hexadecimal digits pack into half of their number.
+        let piece = &text[start * 2 * 30_000..][..2 * 30_000];
+        let pushed = push_files(&client, &reference, &[("flux/v2.9.4/rbac.yaml", piece)]).await;
+        sources.push(Source::Artifact(reference.at(pushed.digest)));
+    }
+    let [pinned, second, third] = &sources[..] else { panic!("{sources:?}") };
+    for (source, hours) in [(pinned, 2), (second, 1)] {
+        let before: Vec<_> = files().collect();
+        fetcher.fetch(source).await.unwrap();
+        let written = std::time::SystemTime::now() - Duration::from_secs(hours * 3600);
+        for path in files().filter(|path| !before.contains(path)) {
+            std::fs::File::options().append(true).open(path).unwrap().set_modified(written).unwrap();
+        }
+    }
+    // The older one is in daily use, and so it is not the one that makes room.
+    offline.fetch(pinned).await.unwrap();
+    fetcher.fetch(third).await.unwrap();
+    for source in [pinned, third] {
+        offline.fetch(source).await.unwrap();
+    }
+    assert!(matches!(offline.fetch(second).await.unwrap_err().reason, FetchReason::Offline));
+    let kept: u64 = files().map(|path| path.metadata().unwrap().len()).sum();
+    assert!(kept <= 5 * size / 2, "{kept}");
 }
 
 async fn what_is_remembered_is_not_pulled_again() {
