@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use flux_operator::api::well_known::OPERATOR_NAME;
-use flux_operator::api::{Component, Variant};
+use flux_operator::api::{Component, ComponentImage, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{
@@ -106,6 +106,17 @@ impl From<&ImageReference> for ListedImage {
     fn from(image: &ImageReference) -> Self {
         ListedImage {
             component: image.component.to_string(),
+            repository: image.repository.clone(),
+            tag: image.tag.clone(),
+            digest: image.digest.clone(),
+        }
+    }
+}
+
+impl From<&ComponentImage> for ListedImage {
+    fn from(image: &ComponentImage) -> Self {
+        ListedImage {
+            component: image.name.clone(),
             repository: image.repository.clone(),
             tag: image.tag.clone(),
             digest: image.digest.clone(),

@@ -3914,6 +3914,9 @@ module completions {
 
   # Check that a registry holds the images of a Flux version
   export extern "flux-operator distribution check-mirror" [
+    --filename(-f): path      # File with a FluxInstance, which says what is pulled; - reads standard input
+    --include-artifact        # Look for the manifests too, as `distribution mirror` copies them
+    --operator-image: string  # Look for this image of the operator too, as it was named to `distribution mirror`
     --version: string         # Version or range; its newest version is taken
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Build of the images [default: the registry's own]
@@ -3952,7 +3955,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    destination: string       # The mirror: HOST/PATH
+    destination?: string      # The mirror: HOST/PATH
   ]
 
   def "nu-complete flux-operator distribution pack variant" [] {

@@ -33,7 +33,7 @@ mod token;
 
 pub use access::{Access, ClientIdentity, RegistryAccess};
 pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact, put_artifact};
-pub use copy::{Copied, Copier, Place};
+pub use copy::{Copied, Copier, Place, missing_parts};
 pub use digest::Digest;
 pub use download::download;
 pub use error::{OciError, Reason};

@@ -1,11 +1,16 @@
-//! `distribution check-mirror`: what a registry lacks of a version.
+//! `distribution check-mirror`: what a registry lacks of a version, or of what an instance pulls.
 
-use flux_operator::oci::{OciError, Reason, Repository};
+use flux_operator::build::{BuildOptions, build};
+use flux_operator::distribution::FluxVersion;
+use flux_operator::oci::{self, OciError, Reason, Registries, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use super::{ImageArgs, ListArgs, newest, unnameable};
+use super::mirror::ARTIFACT;
+use super::{ImageArgs, ListArgs, ListedImage, newest, unnameable};
+use crate::common::manifest_file::read_instance;
 use crate::common::registries::{READ_LIMIT, in_time, registry_error};
+use crate::render::hints;
 use crate::render::listing::{Cell, Column, Row};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -13,17 +18,33 @@ const AT_ONCE: usize = 8;
 
 /// Check that a registry holds the images of a Flux version
 ///
-/// Images are looked up by digest where the distribution knows it, else by tag.
-/// The exit code is 1 when one is missing.
+/// Images are looked up by digest where the distribution knows it, else by tag,
+/// and asked for whole: every platform and every layer. With -f they are those
+/// that a FluxInstance pulls, and without a REGISTRY they are looked for where it
+/// pulls them. The exit code is 1 when anything is missing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Is the mirror ready for the upgrade?\n  \
     flux-operator distribution check-mirror registry.example.com/flux \\\n    \
-    --version 2.9.x")]
+    --version 2.9.x\n\n  \
+    # Can everything be pulled that this instance needs?\n  \
+    flux-operator distribution check-mirror -f flux.yaml")]
 pub struct Args {
     /// The mirror: HOST/PATH
-    #[arg(value_name = "REGISTRY")]
-    pub destination: String,
+    #[arg(value_name = "REGISTRY", required_unless_present = "filename")]
+    pub destination: Option<String>,
+    /// File with a FluxInstance, which says what is pulled; - reads standard
+    /// input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file",
+        conflicts_with_all = ["version", "registry", "variant", "components"])]
+    pub filename: Option<String>,
+    /// Look for the manifests too, as `distribution mirror` copies them
+    #[arg(long)]
+    pub include_artifact: bool,
+    /// Look for this image of the operator too, as it was named to `distribution
+    /// mirror`
+    #[arg(long, value_name = "IMAGE")]
+    pub operator_image: Option<String>,
     #[command(flatten)]
     images: ImageArgs,
     #[command(flatten)]
@@ -35,7 +56,11 @@ struct CheckView {
     component: String,
     image: String,
     name: String,
+    /// `incomplete`: its manifest is there, and not all that it names.
     state: &'static str,
+    /// Digests of manifests and blobs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
 }
 
 impl Row for CheckView {
@@ -58,35 +83,92 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::usage("cannot check a mirror --offline"));
     }
     let registries = args.images.source.registry.open()?;
-    let destination = args.destination.strip_prefix("oci://").unwrap_or(&args.destination);
-    let distribution = shell.run(args.images.source.open(shell, None))?;
-    let version = newest(&distribution, &args.images.version)?;
-    let images = args.images.list(&distribution, &version)?;
+    let (destination, images) = wanted(args, shell)?;
     let attempted = format!("check the mirror {destination}");
-    let rows: Vec<CheckView> = shell.run(in_time(shell, destination, &attempted, READ_LIMIT, async {
-        let checks = images.iter().map(|image| {
-            let registries = registries.clone();
-            async move {
-                let to = Repository::below(destination, image.component.as_str()).map_err(unnameable)?;
-                let name = image.digest.as_ref().unwrap_or(&image.tag).clone();
-                let separator = if image.digest.is_some() { '@' } else { ':' };
-                let reference = format!("{to}{separator}{name}").parse().map_err(unnameable)?;
-                let found = registries.resolve(&reference).await;
-                let state = match found {
-                    Ok(_) => "present",
-                    Err(OciError { reason: Reason::NotFound { .. }, .. }) => "missing",
-                    Err(error) => return Err(registry_error(&error)),
-                };
-                Ok(CheckView { component: image.component.to_string(), image: to.to_string(), name, state })
-            }
-        });
+    let rows: Vec<CheckView> = shell.run(in_time(shell, &destination, &attempted, READ_LIMIT, async {
+        let checks = images.iter().map(|image| look(&registries, image));
         futures::stream::iter(checks).buffered(AT_ONCE).try_collect().await
     }))?;
     args.list.print(&rows, shell)?;
-    let missing = rows.iter().filter(|row| row.state == "missing").count();
-    if missing == 0 {
-        return Ok(Exit::Done);
+    for row in rows.iter().filter(|row| row.state == "incomplete") {
+        shell.warn(&format!("{} is not whole: {} is missing", row.name(), row.missing.join(", ")));
     }
-    shell.hint(&format!("copy them with `flux-operator distribution mirror {}`", args.destination));
-    Ok(Exit::Differences)
+    let has = |state: &str| rows.iter().any(|row| row.state == state);
+    if has("missing") {
+        shell.hint(&format!("copy them with `flux-operator distribution mirror {destination}`"));
+    }
+    if has("incomplete") {
+        shell.hint("delete there what is not whole before it is copied again: what is there is not sent twice");
+    }
+    Ok(if has("missing") || has("incomplete") { Exit::Differences } else { Exit::Done })
+}
+
+/// The mirror, and the images that have to be there, under the names they have there.
+fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>), CliError> {
+    let named = args.destination.as_deref().map(|text| text.strip_prefix("oci://").unwrap_or(text).to_owned());
+    let (destination, version, listed): (_, FluxVersion, Vec<ListedImage>) = match &args.filename {
+        Some(file) => {
+            let manifest = read_instance(file, shell)?;
+            let spec = &manifest.instance.spec.distribution;
+            let distribution = shell.run(args.images.source.open(shell, spec.artifact.as_deref()))?;
+            // Nothing is applied: whether such a minor may be is decided there.
+            let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
+            let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
+                let told = CliError::failed(format!("cannot build the FluxInstance of {file}")).caused_by(&error);
+                hints::of_build(&error).into_iter().fold(told, CliError::hint)
+            })?;
+            let destination = named.clone().unwrap_or_else(|| spec.registry.trim_end_matches('/').to_owned());
+            (destination, built.version, built.images.iter().map(ListedImage::from).collect())
+        }
+        None => {
+            let distribution = shell.run(args.images.source.open(shell, None))?;
+            let version = newest(&distribution, &args.images.version)?;
+            let images = args.images.list(&distribution, &version)?;
+            // clap asks for one of the two.
+            (named.clone().unwrap_or_default(), version, images.iter().map(ListedImage::from).collect())
+        }
+    };
+    let below = |image: ListedImage| {
+        let repository = Repository::below(&destination, &image.component).map_err(unnameable)?;
+        Ok(ListedImage { repository: repository.to_string(), ..image })
+    };
+    let mut images: Vec<ListedImage> = match &named {
+        Some(_) => listed.into_iter().map(below).collect::<Result<_, CliError>>()?,
+        // An instance pulls from where it says, also where a patch has changed that.
+        None => listed,
+    };
+    let operator = args.operator_image.as_deref().map(ListedImage::operator).transpose()?;
+    let artifact = args.include_artifact.then(|| ListedImage {
+        component: ARTIFACT.to_owned(),
+        repository: String::new(),
+        tag: version.name,
+        digest: None,
+    });
+    for image in operator.into_iter().chain(artifact) {
+        images.push(below(image)?);
+    }
+    Ok((destination, images))
+}
+
+/// Asks for an image and for all that it consists of.
+async fn look(registries: &Registries, image: &ListedImage) -> Result<CheckView, CliError> {
+    let repository: Repository = image.repository.parse().map_err(unnameable)?;
+    let name = image.digest.as_ref().unwrap_or(&image.tag).clone();
+    let separator = if image.digest.is_some() { '@' } else { ':' };
+    let reference = format!("{repository}{separator}{name}").parse().map_err(unnameable)?;
+    let view = |state, missing| CheckView {
+        component: image.component.clone(),
+        image: repository.to_string(),
+        name: name.clone(),
+        state,
+        missing,
+    };
+    let digest = match registries.resolve(&reference).await {
+        Ok(found) => found.digest,
+        Err(OciError { reason: Reason::NotFound { .. }, .. }) => return Ok(view("missing", vec![])),
+        Err(error) => return Err(registry_error(&error)),
+    };
+    let missing = oci::missing_parts(registries, &repository, &digest).await.map_err(|error| registry_error(&error))?;
+    let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    Ok(view(if missing.is_empty() { "present" } else { "incomplete" }, missing))
 }

@@ -18,7 +18,7 @@ use crate::shell::progress::{Progress, ProgressArgs, ProgressMode};
 use crate::shell::{CliError, Exit, Shell};
 
 /// The repository of the manifests, below the mirror.
-const ARTIFACT: &str = "flux-operator-manifests";
+pub const ARTIFACT: &str = "flux-operator-manifests";
 
 /// Copy the container images of a Flux version to another registry
 ///

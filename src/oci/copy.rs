@@ -1,6 +1,6 @@
 //! Whole images from one place to another, by digest: registries and image layouts on either side.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -65,23 +65,13 @@ impl Place {
             Place::Layout(layout) => return layout.check().map(drop),
             Place::Repository(registries, repository) => (registries, repository),
         };
-        let (mut open, mut depth) = (vec![digest.clone()], 0);
-        while !open.is_empty() && depth <= MAX_DEPTH {
-            let mut below = Vec::new();
-            for digest in open {
-                let manifest = self.manifest(&digest.to_string()).await?;
-                for part in manifest.parts().filter(|part| part.is_distributable()) {
-                    if part.is_manifest() {
-                        below.push(part.digest.clone());
-                    } else if !registries.has_blob(repository, &part.digest).await? {
-                        let reason = Reason::NotFound { what: format!("{repository}@{}", part.digest) };
-                        return Err(OciError::new(format!("read all of {repository}@{digest}"), reason));
-                    }
-                }
+        match missing_parts(registries, repository, digest).await?.first() {
+            None => Ok(()),
+            Some(part) => {
+                let reason = Reason::NotFound { what: format!("{repository}@{part}") };
+                Err(OciError::new(format!("read all of {repository}@{digest}"), reason))
             }
-            (open, depth) = (below, depth + 1);
         }
-        Ok(())
     }
 
     fn blob(&self, descriptor: &Descriptor) -> BlobSource {
@@ -129,6 +119,46 @@ impl Place {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Asks a repository for every part of an image, as [`Place::check`], and returns what it lacks: manifests and blobs. What only
+/// a missing manifest names is not known.
+///
+/// # Errors
+/// The registry cannot be reached or denies it, or a manifest is not what its digest says.
+pub async fn missing_parts(
+    registries: &Registries,
+    repository: &Repository,
+    digest: &Digest,
+) -> Result<Vec<Digest>, OciError> {
+    let place = Place::Repository(registries.clone(), repository.clone());
+    let (mut open, mut depth) = (vec![digest.clone()], 0);
+    let (mut seen, mut missing) = (HashSet::new(), Vec::new());
+    while !open.is_empty() && depth <= MAX_DEPTH {
+        let mut below = Vec::new();
+        for digest in open {
+            let manifest = match place.manifest(&digest.to_string()).await {
+                Ok(manifest) => manifest,
+                Err(OciError { reason: Reason::NotFound { .. }, .. }) => {
+                    missing.push(digest);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for part in manifest.parts().filter(|part| part.is_distributable()) {
+                if !seen.insert(part.digest.clone()) {
+                    continue;
+                }
+                if part.is_manifest() {
+                    below.push(part.digest.clone());
+                } else if !registries.has_blob(repository, &part.digest).await? {
+                    missing.push(part.digest.clone());
+                }
+            }
+        }
+        (open, depth) = (below, depth + 1);
+    }
+    Ok(missing)
 }
 
 /// The repository that holds a blob, once it does.

@@ -19,6 +19,8 @@ use super::{client, noise, repository, tests};
 
 tests![
     a_check_names_the_digests_that_are_missing,
+    a_check_asks_for_every_platform_and_layer,
+    what_an_instance_pulls_is_looked_for_where_it_pulls_it,
     a_rehearsal_only_reads,
     the_operator_and_the_manifests_are_copied_along,
     a_verification_fails_where_the_mirror_is_not_what_was_copied,
@@ -119,6 +121,82 @@ async fn a_check_names_the_digests_that_are_missing() {
     assert_eq!(states().await, expected(["present", "present"]));
     let seen = world.to.judge("crane", &["digest", &world.target(kustomize)]).unwrap();
     assert_eq!(seen.trim(), digests[1]);
+}
+
+async fn a_check_asks_for_every_platform_and_layer() {
+    let world = World::new(1000).await;
+    let host = world.to.host();
+    world.call("mirror", &host, &[]).await.exits(0);
+    let client = client(Credentials::Anonymous);
+    let place = Place::Repository(client, repository(&host, &format!("mirror/{}", COMPONENTS[1])));
+    let index = &world.images[1];
+    let platform = place.manifest(&index.manifests().unwrap()[1].digest.to_string()).await.unwrap();
+    let layer = &platform.content.layers[1].digest;
+    for (request, lost) in [
+        (format!("GET /manifests/{}", platform.digest), platform.digest.to_string()),
+        (format!("HEAD /blobs/{layer}"), layer.to_string()),
+    ] {
+        let faulty = FaultyRegistry::start(world.to.port(), move |_, passed: &Passed| {
+            let (method, path) = request.split_once(' ').unwrap();
+            let is_it = passed.line.starts_with(method) && passed.line.ends_with(path);
+            if is_it { Mishap::Answer(404, vec![], String::new()) } else { Mishap::None }
+        });
+        let faulty = faulty.await.unwrap();
+        let checked = world.call("check-mirror", &faulty.host(), &["-o", "json"]).await.exits(1);
+        let rows = checked.json()["items"].clone();
+        assert_eq!((&rows[0]["state"], &rows[1]["state"]), (&json!("present"), &json!("incomplete")));
+        assert_eq!(rows[1]["missing"], json!([lost]));
+        let told = world.call("check-mirror", &faulty.host(), &[]).await.exits(1);
+        told.stderr_has(&format!("{} is not whole: {lost} is missing", index.digest)).stderr_has("delete there");
+    }
+    world.call("check-mirror", &host, &[]).await.exits(0);
+}
+
+async fn what_an_instance_pulls_is_looked_for_where_it_pulls_it() {
+    let world = World::new(1000).await;
+    let (from, host) = (world.from.host(), world.to.host());
+    let components = COMPONENTS.map(|component| component.to_string()).join(", ");
+    for (file, registry) in [("source.yaml", format!("{from}/src")), ("mirror.yaml", format!("{host}/mirror"))] {
+        let spec = format!(
+            "spec:\n  distribution: {{version: 2.x, registry: '{registry}', variant: upstream-alpine}}\n  \
+             components: [{components}]\n"
+        );
+        write(world.home(), file, &(INSTANCE.split("spec:").next().unwrap().to_owned() + &spec));
+    }
+    let operator = repository(&from, "team/operator").with_tag("v7").unwrap();
+    push_multi(&client(Credentials::Anonymous), &operator, b"operator").await;
+    let operator = operator.to_string();
+    let along = ["--include-artifact", "--operator-image", &operator];
+    let mirror = format!("{host}/mirror");
+    let check = async |words: &[&str]| {
+        let check = ["distribution", "check-mirror", "--distribution", "known"];
+        run(world.home(), &[&check[..], words, &["-o", "json"]].concat()).await
+    };
+    let seen = |checked: &Run| -> Vec<(String, String)> {
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let rows = checked.json()["items"].as_array().unwrap().clone();
+        rows.iter().map(|row| (text(&row["image"]), text(&row["state"]))).collect()
+    };
+    let names = [COMPONENTS[0].as_str(), COMPONENTS[1].as_str(), "flux-operator", "flux-operator-manifests"];
+    let all = |state: &str| names.map(|name| (format!("{mirror}/{name}"), state.to_owned())).to_vec();
+
+    // It pulls from the source now; whether it could pull from a mirror is another question.
+    let checked = check(&["-f", "source.yaml"]).await.exits(0);
+    assert_eq!(seen(&checked)[0].0, format!("{from}/src/{}", COMPONENTS[0]));
+    let checked = check(&[&[&mirror, "-f", "source.yaml"][..], &along].concat()).await.exits(1);
+    assert_eq!(seen(&checked), all("missing"));
+    check(&["-f", "mirror.yaml"]).await.exits(1).stderr_has(&format!("distribution mirror {mirror}"));
+    world.call("mirror", &host, &along).await.exits(0);
+    for words in [&[&mirror, "-f", "source.yaml"][..], &["-f", "mirror.yaml"]] {
+        let checked = check(&[words, &along].concat()).await.exits(0);
+        assert_eq!(seen(&checked), all("present"));
+        let digests: Vec<_> = world.images.iter().map(|image| json!(image.digest.to_string())).collect();
+        let rows = checked.json()["items"].clone();
+        assert_eq!([&rows[0]["name"], &rows[1]["name"]], [&digests[0], &digests[1]]);
+    }
+    // The instance says which version and which build.
+    check(&["-f", "mirror.yaml", "--version", "2.x"]).await.exits(2).stderr_has("cannot be used with");
+    run(world.home(), &["distribution", "check-mirror"]).await.exits(2).stderr_has("<REGISTRY>");
 }
 
 async fn a_rehearsal_only_reads() {
