@@ -187,3 +187,52 @@ fn a_key_that_would_verify_nothing_is_refused() {
     }
     assert!(!folder.path().join("out").exists() && !folder.path().join("flux.tar").exists());
 }
+
+#[test]
+fn a_patch_version_that_the_program_does_not_know_is_built_from_its_manifests_as_they_are() {
+    const INSTANCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/flux.yaml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().to_str().expect("UTF-8");
+    run(&["distribution", "export", "--version", "2.9.4", own]).exits(0);
+    for part in ["flux", "flux-images"] {
+        let part = folder.path().join(part);
+        std::fs::rename(part.join("v2.9.4"), part.join("v2.9.9")).expect("renamed");
+    }
+    // A later patch release: an argument of a controller, its image, and a field of a definition are others.
+    let edit = |name: &str, changes: &[(&str, &str)]| {
+        let file = folder.path().join(name);
+        let mut text = std::fs::read_to_string(&file).expect("a text");
+        for (old, new) in changes {
+            assert!(text.contains(old), "{old} in {name}");
+            text = text.replace(old, new);
+        }
+        std::fs::write(&file, text).expect("written");
+    };
+    let manifests = [
+        ("--storage-path=/data", "--storage-path=/elsewhere"),
+        ("source-controller:v1.9.4", "source-controller:v1.99.9"),
+        ("- gitrepo\n", "- gitrepository-short\n"),
+    ];
+    edit("flux/v2.9.9/source-controller.yaml", &manifests);
+    let tag = |tag: &str| format!("source-controller\n  newTag: {tag}\n");
+    edit("flux-images/v2.9.9/upstream-alpine.yaml", &[(&tag("v1.9.4"), &tag("v1.99.9"))]);
+    let build = ["build", "instance", "-f", INSTANCE, "--distribution", own];
+    let revision = run(&[&build[..], &["--revision"]].concat()).exits(0).stdout;
+    assert!(revision.starts_with("v2.9.9@sha256:"), "{revision}");
+    let built = run(&[&build[..], &["-o", "json"]].concat()).exits(0).json();
+    let objects = built["items"].as_array().expect("objects");
+    let deployment = objects
+        .iter()
+        .find(|object| object["kind"] == "Deployment" && object["metadata"]["name"] == "source-controller")
+        .expect("a Deployment");
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let arguments = container["args"].as_array().expect("arguments");
+    assert!(arguments.iter().any(|argument| argument == "--storage-path=/elsewhere"), "{arguments:?}");
+    let image = container["image"].as_str().expect("an image");
+    assert!(image.contains("/source-controller:v1.99.9@sha256:"), "{image}");
+    let definition = objects
+        .iter()
+        .find(|object| object["metadata"]["name"] == "gitrepositories.source.toolkit.fluxcd.io")
+        .expect("a definition");
+    assert_eq!(definition["spec"]["names"]["shortNames"], serde_json::json!(["gitrepository-short"]));
+}
