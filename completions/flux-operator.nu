@@ -4019,6 +4019,7 @@ module completions {
   # Verify a packed file, an artifact, a folder or an archive
   export extern "flux-operator distribution verify" [
     --key: path               # Public key in PEM
+    --offline                 # Open no connection to a registry: verify what is cached
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM

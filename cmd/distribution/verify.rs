@@ -28,6 +28,9 @@ pub struct Args {
     /// Public key in PEM
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+    /// Open no connection to a registry: verify what is cached
+    #[arg(long)]
+    pub offline: bool,
     #[command(flatten)]
     pub registry: RegistryArgs,
 }
@@ -55,11 +58,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         _ => {
             let fetched = SourceArgs {
                 distribution: Some(args.source.clone()),
-                // What is cached was whole once; this asks about what is there now.
-                no_cache: true,
+                // What is cached was whole once; this asks about what is there now, where it may.
+                no_cache: !args.offline,
+                offline: args.offline,
                 verify_key: args.key.clone(),
                 registry: args.registry.clone(),
-                ..SourceArgs::default()
             };
             let distribution = shell.run(fetched.open(shell, None))?;
             fetch::check_manifests(&distribution).map_err(unusable)?;

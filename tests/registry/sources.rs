@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use flux_operator::format::ignore::IgnoreRules;
@@ -13,13 +14,14 @@ use super::artifacts::push_distribution;
 use super::commands::{INSTANCE, command, finish, log_in, run, write};
 use super::support::certificates::{Authority, Validity};
 use super::support::connect_proxy::ConnectProxy;
-use super::support::registry::{Authentication, FaultyRegistry, Mishap, Registry, RegistryOptions};
+use super::support::registry::{Authentication, FaultyRegistry, Mishap, Registry, RegistryOptions, count_connections};
 use super::support::run::Run;
 use super::{client, repository, tests};
 
 tests![
     a_version_that_is_pushed_comes_back_as_it_was,
     an_archive_on_standard_input_is_a_distribution,
+    offline_no_command_opens_a_connection,
     without_the_cache_everything_is_pulled_and_nothing_is_kept,
     processes_that_share_the_cache_do_not_disturb_each_other,
     what_is_read_of_a_cluster_is_compared_with_the_distribution_that_is_named,
@@ -119,6 +121,66 @@ async fn an_archive_on_standard_input_is_a_distribution() {
     let both = from_input(&["build", "instance", "-f", "-", "--revision"]);
     let refused = run_with_input(home, &both, INSTANCE.as_bytes()).await.exits(2);
     refused.stderr_has("standard input can be read once only").stderr_has("the FluxInstance comes from it");
+}
+
+async fn offline_no_command_opens_a_connection() {
+    let registry = Registry::start().await.unwrap();
+    let (port, connections) = count_connections().await;
+    let (_, manifest) = pushed(&registry, "flux").await;
+    let (home, embedded) = home().await;
+    let home = home.path();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/src/oci/samples/cosign.pub"), home.join("key.pub")).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json"), home.join("dump.json"))
+        .unwrap();
+    let digest = &manifest.digest;
+    let stored = format!("oci://{}/flux@{digest}", registry.host());
+    run(home, &["distribution", "pull", "-o", "pulled", "--distribution", &stored]).await.exits(0);
+    let (host, known) = (format!("localhost:{port}"), format!("oci://localhost:{port}/flux@{digest}"));
+    let by_tag = format!("oci://{host}/flux:stable");
+
+    // What needs the distribution takes it from the cache; a tag would have to be asked for, and a signature.
+    let readers = [
+        (&REVISION[..], 0),
+        (&["distribution", "versions"], 0),
+        (&["distribution", "images"], 0),
+        (&["distribution", "export", "exported"], 0),
+        (&["distribution", "pull", "-o", "copy"], 0),
+        (&["distribution", "pack", "-o", "flux.tar"], 0),
+        (&["get", "inventory", "--from", "dump.json"], 0),
+        (&["get", "components", "--from", "dump.json"], 0),
+        (&["check", "--from", "dump.json"], 1),
+        (&["report", "page.html", "--overwrite", "--from", "dump.json"], 0),
+    ];
+    for (words, code) in readers {
+        let offline = async |more: &[&str]| run(home, &[words, &["--offline"], more].concat()).await;
+        offline(&["--distribution", &known]).await.exits(code);
+        offline(&["--distribution", &by_tag]).await.exits(1).stderr_has("no connection may be opened");
+        let signed = offline(&["--distribution", &known, "--verify-key", "key.pub"]).await.exits(1);
+        signed.stderr_has("no connection may be opened");
+    }
+    let verified = run(home, &["distribution", "verify", "--offline", &known]).await.exits(0);
+    assert_eq!(verified.stdout.trim(), digest.to_string());
+    for more in [&[&by_tag[..]][..], &["--key", "key.pub", &known]] {
+        let words = [&["distribution", "verify", "--offline"], more].concat();
+        run(home, &words).await.exits(1).stderr_has("no connection may be opened");
+    }
+    assert_eq!(run(home, &[&REVISION[..], &["--offline"]].concat()).await.exits(0).stdout, embedded);
+
+    // What is about a registry is refused.
+    for words in [
+        &["distribution", "push", &by_tag][..],
+        &["distribution", "mirror", &host],
+        &["distribution", "mirror", &host, "--from", "flux.tar", "--include-artifact"],
+        &["distribution", "check-mirror", &host],
+        &["distribution", "check-mirror", "-f", "flux.yaml"],
+        &["distribution", "pack", "-o", "images.tar", "--images"],
+    ] {
+        run(home, &[words, &["--offline"]].concat()).await.exits(2).stderr_has("--offline");
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+    // Without the flag the listener is asked, or this would prove nothing.
+    run(home, &["distribution", "verify", &known]).await.exits(6);
+    assert!(connections.load(Ordering::SeqCst) > 0);
 }
 
 async fn without_the_cache_everything_is_pulled_and_nothing_is_kept() {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +21,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::reconcile::world::*;
 use crate::support::certificates::TokenKey;
-use crate::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER};
+use crate::support::registry::{Authentication, PASSWORD, Registry, RegistryOptions, USER, count_connections};
 use crate::support::run::Run;
 use crate::support::runner::command;
 use crate::support::{ClusterTest, Options, TestCluster};
@@ -224,20 +223,6 @@ async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that
     assert_ne!(unbuildable, good);
 }
 
-/// Counts who connects, and hangs up.
-async fn count_connections() -> (u16, Arc<AtomicUsize>) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
-    let counted = count.clone();
-    tokio::spawn(async move {
-        while let Ok((connection, _)) = listener.accept().await {
-            counted.fetch_add(1, Ordering::SeqCst);
-            drop(connection);
-        }
-    });
-    (port, count)
-}
-
 async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
     let registry = Registry::start().await.unwrap();
     let (port, connections) = count_connections().await;
@@ -283,10 +268,26 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
         &["reconcile", "instance", "--in-process", "--offline"],
         &["get", "inventory", "--offline"],
         &["get", "components", "--offline"],
+        &["report", "page.html", "--offline"],
     ] {
         run(arguments).await.exits(0);
     }
     run(&["check", "--offline"]).await;
+    // The same with what is in the cache, by name.
+    let known = format!("oci://localhost:{port}/flux@{digest}");
+    let named = ["--offline", "--distribution", &known];
+    for words in [
+        &["apply", "instance", "-f", "by-tag.yaml", "--in-process"][..],
+        &["plan", "instance", "-f", "by-tag.yaml"],
+        &["plan", "instance"],
+        &["reconcile", "instance", "--in-process"],
+        &["get", "inventory"],
+        &["get", "components"],
+        &["report", "page.html", "--overwrite"],
+    ] {
+        run(&[words, &named].concat()).await.exits(0);
+    }
+    assert!(!run(&[&["check"][..], &named].concat()).await.stderr.contains("no connection may be opened"));
     let failed = run(&["apply", "instance", "-f", "elsewhere.yaml", "--in-process", "--offline"]).await.exits(1);
     failed.stderr_has("ArtifactFailed").stderr_has("no connection may be opened");
     assert_eq!(ready(&world.read_instance().await).1, "ArtifactFailed");
