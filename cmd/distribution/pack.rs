@@ -1,10 +1,11 @@
 //! `distribution pack`: a version in one file, for places without a network.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
-use flux_operator::fetch;
+use flux_operator::fetch::{self, PACKED_NAME};
 use flux_operator::oci::{Copier, Layout};
 use flux_operator::operator::{OperatorParams, manifest_text, manifests};
 use futures::{StreamExt, TryStreamExt};
@@ -63,6 +64,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let layout = Layout::create(&folder).map_err(|error| cannot(&error))?;
     let attempted = format!("pack into {}", args.output.display());
     let packed = shell.run(in_time(shell, &args.image_args.registry, &attempted, None, async {
+        let mut names = BTreeSet::from([PACKED_NAME.to_owned()]);
         if args.images {
             let registries = source.registry.open()?;
             let images: Vec<MirrorImage> = images
@@ -71,6 +73,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 .chain(operator)
                 .map(|image| MirrorImage::to_layout(&image, &registries, &layout))
                 .collect::<Result<_, CliError>>()?;
+            names.extend(images.iter().map(|image| image.tag.clone()));
             let progress = Arc::new(Mutex::new(Progress::new(shell, args.progress.progress)));
             let copier = Copier::new(BLOBS_AT_ONCE);
             let copies = images.iter().map(|image| image.copy(&copier, &progress));
@@ -78,7 +81,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let manifests = operator_manifests(args.operator_image.as_deref())?;
         let packed = fetch::pack(&layout, &distribution, &version, &images, &manifests).await;
-        packed.map_err(|error| cannot(&error))
+        let packed = packed.map_err(|error| cannot(&error))?;
+        // An interrupted run may have been about another version.
+        layout.keep_names(&names).map_err(|error| cannot(&error))?;
+        Ok(packed)
     }))?;
     write_whole(&args.output, &layout)?;
     std::fs::remove_dir_all(&folder).map_err(|error| cannot(&error))?;

@@ -176,6 +176,8 @@ pub fn is_packed(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[tokio::test]
@@ -214,6 +216,29 @@ mod tests {
         assert!(error.contains("Digest"), "{error}");
         std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
         assert!(check_packed(&file).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_another_version_left_in_the_layout_is_not_packed() {
+        let embedded = Distribution::embedded();
+        let versions = embedded.versions();
+        let [.., older, newest] = versions.as_slice() else { panic!("fewer than two versions") };
+        let packed = async |versions: &[&FluxVersion]| {
+            let folder = tempfile::tempdir().unwrap();
+            let layout = Layout::create(folder.path()).unwrap();
+            let place = Place::Layout(layout.clone());
+            for version in versions {
+                // What stands for an image of it.
+                oci::put_artifact(&place, &version.name, &Files::new(), &BTreeMap::new()).await.unwrap();
+                pack(&layout, &embedded, version, &[], "").await.unwrap();
+            }
+            layout.keep_names(&[PACKED_NAME.to_owned()].into()).unwrap();
+            let mut archive = Vec::new();
+            layout.write_archive(&mut archive).unwrap();
+            archive
+        };
+        assert!(packed(&[older, newest]).await == packed(&[newest]).await);
+        assert!(packed(&[older]).await != packed(&[newest]).await);
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Layout {
         }
     }
 
-    /// Writes the whole layout as a tar archive; equal layouts give equal archives.
+    /// Writes what the index leads to as a tar archive; equal indexes give equal archives.
     ///
     /// # Errors
     /// Something cannot be read or written.
@@ -167,14 +167,8 @@ impl Layout {
         let failed = |error: io::Error| {
             OciError::new(format!("pack the image layout {}", self.path.display()), file_reason(&self.path, &error))
         };
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(self.path.join(BLOBS)).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-            // What an interrupted copy left is no blob.
-            if !name.starts_with('.') {
-                paths.push(format!("{BLOBS}/{name}"));
-            }
-        }
+        // What an interrupted copy left is in the folder too.
+        let mut paths: Vec<String> = self.reached()?.iter().map(|reached| blob_name(&reached.digest)).collect();
         paths.sort();
         // First, so that a reader knows at once what this is.
         paths.splice(..0, ["oci-layout".to_owned(), "index.json".to_owned()]);
@@ -188,24 +182,34 @@ impl Layout {
     /// Anything is missing or is not what its digest says.
     pub fn check(&self) -> Result<Checked, OciError> {
         let mut checked = Checked::default();
+        for descriptor in self.reached()? {
+            if descriptor.is_manifest() {
+                checked.manifests += 1;
+            } else {
+                self.check_blob(&descriptor)?;
+                checked.blobs += 1;
+            }
+            checked.bytes += descriptor.size;
+        }
+        Ok(checked)
+    }
+
+    /// Everything that the index leads to, each once; of manifests with the size that they have.
+    fn reached(&self) -> Result<Vec<Descriptor>, OciError> {
         let mut open: Vec<Descriptor> = self.names()?.into_iter().map(|(_, descriptor)| descriptor).collect();
-        let mut seen = BTreeSet::new();
-        while let Some(descriptor) = open.pop() {
+        let (mut reached, mut seen) = (Vec::new(), BTreeSet::new());
+        while let Some(mut descriptor) = open.pop() {
             if !descriptor.is_distributable() || !seen.insert(descriptor.digest.clone()) {
                 continue;
             }
             if descriptor.is_manifest() {
                 let manifest = self.manifest(&descriptor.digest.to_string())?;
-                checked.manifests += 1;
-                checked.bytes += manifest.bytes.len() as u64;
-                open.extend(manifest.blobs().chain(manifest.manifests().unwrap_or_default()).cloned());
-            } else {
-                self.check_blob(&descriptor)?;
-                checked.blobs += 1;
-                checked.bytes += descriptor.size;
+                descriptor.size = manifest.bytes.len() as u64;
+                open.extend(manifest.parts().cloned());
             }
+            reached.push(descriptor);
         }
-        Ok(checked)
+        Ok(reached)
     }
 
     fn check_blob(&self, descriptor: &Descriptor) -> Result<(), OciError> {
@@ -302,6 +306,19 @@ impl Layout {
         let annotations = Some([(NAME.to_owned(), name.to_owned())].into());
         index.manifests.push(Descriptor { annotations, ..manifest.descriptor() });
         index.manifests.sort_by(|a, b| a.annotation(NAME).cmp(&b.annotation(NAME)));
+        self.write_index(&index).map_err(failed)
+    }
+
+    /// Takes every other name out of the index. What they named stays in the folder.
+    ///
+    /// # Errors
+    /// The index cannot be read or written.
+    pub fn keep_names(&self, names: &BTreeSet<String>) -> Result<(), OciError> {
+        let failed = |reason| OciError::new(format!("write {}", self.path.join("index.json").display()), reason);
+        self.refuse_archive().map_err(failed)?;
+        let _held = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.read_index().map_err(failed)?;
+        index.manifests.retain(|entry| entry.annotation(NAME).is_some_and(|name| names.contains(name)));
         self.write_index(&index).map_err(failed)
     }
 

@@ -312,6 +312,18 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
         "the same images and manifests give the same file"
     );
     run(home, &[&pack[..], &["list.tar"]].concat()).await.exits(0);
+    // An interrupted run was about another version, or about more.
+    let partial = home.join("clean.tar.partial");
+    run(home, &["distribution", "pack", "--version", "2.8.x", "-o", "older.tar"]).await.exits(0);
+    for left in ["older.tar", "flux.tar"] {
+        std::fs::create_dir(&partial).unwrap();
+        let unpacked = Command::new("tar").arg("-xf").arg(home.join(left)).arg("-C").arg(&partial).status();
+        assert!(unpacked.unwrap().success());
+        run(home, &[&pack[..], &["clean.tar"]].concat()).await.exits(0);
+        let [clean, list] = ["clean.tar", "list.tar"].map(|file| std::fs::read(home.join(file)).unwrap());
+        assert!(clean == list, "what was left of {left} is in it");
+        assert!(!partial.exists());
+    }
 
     // From here on the first registry is out of reach.
     drop(from);
