@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::Credentials;
+use flux_operator::oci::{Credentials, Digest, Place, Repository};
 
 use super::artifacts::{push_distribution, push_multi};
 use super::cosign::{Cosign, Form};
@@ -236,30 +236,66 @@ async fn a_mirror_that_is_killed_goes_on_where_it_was() {
     let embedded = Distribution::embedded();
     let newest = embedded.versions().pop().unwrap();
     let components = [Component::SourceController, Component::KustomizeController, Component::HelmController];
+    let client = client(Credentials::Anonymous);
+    // Every blob of the images, with the repository that it goes to.
+    let mut blobs = Vec::new();
     for component in components {
         let tag = embedded.tag(&newest, component).unwrap();
         let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
-        push_multi(&client(Credentials::Anonymous), &reference, &noise(24 << 20)).await;
+        // Different ones: nothing can be mounted.
+        let content = [component.as_str().as_bytes(), &noise(24 << 20)].concat();
+        let index = push_multi(&client, &reference, &content).await;
+        let place = Place::Repository(client.clone(), reference.repository);
+        for platform in index.manifests().unwrap() {
+            let image = place.manifest(&platform.digest.to_string()).await.unwrap();
+            let there = repository(&to.host(), &format!("mirror/{component}"));
+            blobs.extend(image.blobs().map(|blob| (there.clone(), blob.digest.clone())));
+        }
     }
-    let (source, target) = (format!("{}/src", from.host()), format!("{}/mirror", to.host()));
+    blobs.dedup();
+    let counted = FaultyRegistry::start(to.port(), |_, _| Mishap::None).await.unwrap();
+    let (source, target) = (format!("{}/src", from.host()), format!("{}/mirror", counted.host()));
     let names = components.map(|component| component.to_string()).join(",");
     let words = ["distribution", "mirror", &target, "--registry", &source, "--components", &names];
     // Killed ever later, until it is done before that.
-    let mut kills = 0;
+    let (mut kills, mut goes_on) = (0, false);
     loop {
+        let mut stored = Vec::new();
+        for (repository, digest) in &blobs {
+            if client.has_blob(repository, digest).await.unwrap() {
+                stored.push((format!("/{}/blobs/uploads/", repository.path()), digest.hex()));
+            }
+        }
+        goes_on |= (1..blobs.len()).contains(&stored.len());
+        let before = counted.passed().len();
+        let is_sent_again = |passed: &Passed| {
+            let is_it = |(uploads, hex): &(String, &str)| passed.line.contains(uploads) && passed.line.contains(hex);
+            passed.line.starts_with("PUT ") && stored.iter().any(is_it)
+        };
         let mut command = runner::command(&home.join("no-kubeconfig"), home);
         command.args(words).current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut mirror = command.spawn().unwrap();
         tokio::time::sleep(Duration::from_millis(60 * (kills + 1))).await;
-        if mirror.try_wait().unwrap().is_some_and(|status| status.success()) {
+        let is_done = mirror.try_wait().unwrap().is_some_and(|status| status.success());
+        if !is_done {
+            mirror.kill().unwrap();
+            mirror.wait().unwrap();
+        }
+        let twice: Vec<_> = counted.passed().split_off(before).into_iter().filter(is_sent_again).collect();
+        assert!(twice.is_empty(), "what is there is not sent again: {twice:?}");
+        if is_done {
             break;
         }
-        mirror.kill().unwrap();
-        mirror.wait().unwrap();
         kills += 1;
         assert!(kills < 100, "it never gets there");
     }
     assert!(kills > 0, "none was killed in its work");
+    assert!(goes_on, "none went on with a part of the blobs");
+    let is_sent = |(_, digest): &(Repository, Digest)| {
+        let uploads = |passed: &Passed| passed.line.starts_with("PUT ") && passed.line.contains(digest.hex());
+        counted.passed().iter().any(uploads)
+    };
+    assert!(blobs.iter().all(is_sent), "every blob is seen on its way");
     let last = run(home, &words).await.exits(0).stdout;
     assert_eq!(last.matches("present").count(), components.len(), "{last}");
     let check = ["distribution", "check-mirror", &target, "--registry", &source, "--components", &names];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::{Credentials, Manifest, Place};
+use flux_operator::oci::{Credentials, Layout, Manifest, Place};
 use rexpect::session::spawn_command;
 use serde_json::json;
 use tempfile::TempDir;
@@ -21,6 +21,7 @@ tests![
     a_check_names_the_digests_that_are_missing,
     a_check_asks_for_every_platform_and_layer,
     what_an_instance_pulls_is_looked_for_where_it_pulls_it,
+    a_tag_that_moved_after_its_digest_was_recorded_changes_nothing,
     a_rehearsal_only_reads,
     the_operator_and_the_manifests_are_copied_along,
     a_verification_fails_where_the_mirror_is_not_what_was_copied,
@@ -197,6 +198,28 @@ async fn what_an_instance_pulls_is_looked_for_where_it_pulls_it() {
     // The instance says which version and which build.
     check(&["-f", "mirror.yaml", "--version", "2.x"]).await.exits(2).stderr_has("cannot be used with");
     run(world.home(), &["distribution", "check-mirror"]).await.exits(2).stderr_has("<REGISTRY>");
+}
+
+async fn a_tag_that_moved_after_its_digest_was_recorded_changes_nothing() {
+    let world = World::new(1000).await;
+    let source = format!("{}/src", world.from.host());
+    for (component, image) in COMPONENTS.into_iter().zip(&world.images) {
+        let reference = repository(&world.from.host(), &format!("src/{component}")).with_tag(&tag(component)).unwrap();
+        let moved = push_multi(&client(Credentials::Anonymous), &reference, b"moved").await;
+        assert_ne!(moved.digest, image.digest);
+    }
+    world.call("mirror", &world.to.host(), &[]).await.exits(0);
+    let mut pack = world.words("pack", "", &["--images", "-o", "flux.tar"]);
+    // The mirror that it is about.
+    pack.remove(2);
+    run(world.home(), &pack.iter().map(String::as_str).collect::<Vec<_>>()).await.exits(0);
+    let packed = Layout::open(&world.home().join("flux.tar")).unwrap();
+    for (component, image) in COMPONENTS.into_iter().zip(&world.images) {
+        let seen = world.to.judge("crane", &["digest", &world.target(component)]).unwrap();
+        assert_eq!(seen.trim(), image.digest.to_string());
+        let name = format!("{source}/{component}:{}", tag(component));
+        assert_eq!(packed.manifest(&name).unwrap().digest, image.digest);
+    }
 }
 
 async fn a_rehearsal_only_reads() {
