@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use flux_operator::fetch::Source;
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{self, Files, Limits};
-use flux_operator::oci::{self, Digest, OciError, Place, Reference};
+use flux_operator::oci::{self, Digest, Layout, OciError, Place, Reference};
 
-use crate::common::registries::{READ_LIMIT, RegistryArgs, answer_of, read_key, registry_error};
+use crate::common::registries::{NOTHING_TO_VERIFY, READ_LIMIT, RegistryArgs, in_time, read_key, registry_error};
 use crate::shell::{CliError, Exit, Shell};
 
 mod diff;
@@ -68,6 +69,15 @@ impl ContentArgs {
     }
 }
 
+/// An artifact to be read: in a registry or in an image layout.
+fn parse_source(text: &str) -> Result<Source, String> {
+    match text.parse() {
+        Ok(source @ (Source::Artifact(_) | Source::Layout(..))) => Ok(source),
+        Ok(_) => Err("an artifact is written oci://HOST/REPOSITORY:TAG or oci-layout:DIR[:TAG]".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn parse_reference(text: &str) -> Result<Reference, String> {
     if !text.starts_with("oci://") {
         return Err("an artifact is written oci://HOST/REPOSITORY:TAG".to_owned());
@@ -87,23 +97,40 @@ pub struct PullArgs {
 }
 
 impl PullArgs {
-    /// Gets the files of an artifact, and the digest that its tag stands for.
-    async fn pull(&self, reference: &Reference, shell: &Shell) -> Result<(Digest, Files), CliError> {
-        let registries = self.registry.open()?;
+    /// Gets the files of an artifact within the time of the command, and the digest that its tag stands for; `verb` says what
+    /// for.
+    async fn pull(&self, source: &Source, verb: &str, shell: &Shell) -> Result<(Digest, Files), CliError> {
+        let failed = |error: OciError| registry_error(&error);
         let key = self.verify_key.as_deref().map(read_key).transpose()?;
-        let attempted = format!("pull {}", reference.url());
-        let pulled = async {
-            let digest = registries.resolve(reference).await?.digest;
-            if let Some(key) = &key {
-                oci::verify_signature(&registries, &reference.repository, &digest, key).await?;
-            }
-            let place = Place::Repository(registries.clone(), reference.repository.clone());
-            let manifest = oci::artifact_manifest(&place, &digest.to_string()).await?;
-            let files = oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await?;
-            Ok((digest, files))
+        let whom = match source {
+            Source::Artifact(reference) => format!("the registry {}", reference.repository.registry()),
+            layout => layout.to_string(),
         };
-        let pulled = async { pulled.await.map_err(|error: OciError| registry_error(&error)) };
-        answer_of(&reference.repository, shell, &attempted, READ_LIMIT, pulled).await
+        in_time(shell, &whom, &format!("{verb} {source}"), READ_LIMIT, async {
+            let (place, digest) = match source {
+                Source::Artifact(reference) => {
+                    let (registries, repository) = (self.registry.open()?, &reference.repository);
+                    let digest = registries.resolve(reference).await.map_err(failed)?.digest;
+                    if let Some(key) = &key {
+                        oci::verify_signature(&registries, repository, &digest, key).await.map_err(failed)?;
+                    }
+                    (Place::Repository(registries, repository.clone()), digest)
+                }
+                Source::Layout(folder, name) if key.is_none() => {
+                    let layout = Layout::open(folder).map_err(failed)?;
+                    let digest = layout.manifest(name).map_err(failed)?.digest;
+                    (Place::Layout(layout), digest)
+                }
+                _ => {
+                    let error = CliError::usage("signatures can only be verified of artifacts in a registry");
+                    return Err(error.hint(NOTHING_TO_VERIFY));
+                }
+            };
+            let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(failed)?;
+            let files = oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.map_err(failed)?;
+            Ok((digest, files))
+        })
+        .await
     }
 }
 

@@ -4194,7 +4194,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    reference: string         # What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST
+    reference: string         # What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or oci-layout:DIR[:TAG]
   ]
 
   def "nu-complete flux-operator artifact diff color" [] {
@@ -4231,7 +4231,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    reference: string         # The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST
+    reference: string         # The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or oci-layout:DIR[:TAG]
   ]
 
   def "nu-complete flux-operator artifact tag color" [] {

@@ -18,7 +18,10 @@ use crate::oci::{
     self, Copier, Digest, Layout, Manifest, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
 
-pub use pack::{PACKED_NAME, PackedContent, check_manifests, check_packed, is_packed, pack, packed_images};
+pub use pack::{
+    PACKED_NAME, PackedContent, check_manifests, check_packed, is_head_of_packed, is_packed, pack, packed_images,
+    read_head,
+};
 
 /// Size of the cache unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;

@@ -1,9 +1,9 @@
 //! `artifact diff`: a folder against what is in the registry.
 
+use flux_operator::fetch::Source;
 use flux_operator::format::tarball::Files;
-use flux_operator::oci::Reference;
 
-use super::{ContentArgs, PullArgs, parse_reference};
+use super::{ContentArgs, PullArgs, parse_source};
 use crate::render::unified_diff::unified_diff;
 use crate::shell::{CliError, Exit, Shell};
 
@@ -17,9 +17,10 @@ use crate::shell::{CliError, Exit, Shell};
     flux-operator artifact diff oci://ghcr.io/org/manifests:latest \\\n    \
     --path ./deploy")]
 pub struct Args {
-    /// The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST
-    #[arg(value_name = "REFERENCE", value_parser = parse_reference)]
-    pub reference: Reference,
+    /// The artifact: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or
+    /// oci-layout:DIR[:TAG]
+    #[arg(value_name = "REFERENCE", value_parser = parse_source)]
+    pub reference: Source,
     #[command(flatten)]
     pub content: ContentArgs,
     #[command(flatten)]
@@ -28,10 +29,10 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let local = args.content.read(shell)?;
-    let (_, remote) = shell.run(args.pull.pull(&args.reference, shell))?;
+    let (_, remote) = shell.run(args.pull.pull(&args.reference, "compare with", shell))?;
     let text = differences(&remote, &local);
     if text.is_empty() {
-        shell.status(&format!("no differences to {}", args.reference.url()));
+        shell.status(&format!("no differences to {}", args.reference));
         return Ok(Exit::Done);
     }
     shell.print(&text)?;

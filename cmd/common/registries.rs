@@ -1,5 +1,6 @@
 //! Registries as the command line reaches them: docker's credentials, the proxy variables, and the flags for both.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::session::Deadline;
 use crate::shell::{CliError, Exit, Shell, environment};
 
 const HEADING: &str = "Registry options";
-const NOTHING_TO_VERIFY: &str = "name an artifact in a registry, oci://…, or leave the key out";
+pub const NOTHING_TO_VERIFY: &str = "name an artifact in a registry, oci://…, or leave the key out";
 
 /// How registries are reached. Credentials are those of `docker login`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -205,8 +206,16 @@ impl SourceArgs {
             if self.verify_key.is_some() {
                 return Err(CliError::usage("--verify-key verifies artifacts in a registry, not standard input"));
             }
-            return Distribution::from_archive("standard input", shell.stdin("the distribution")?.lock())
-                .map_err(|error| CliError::failed("cannot use the distribution on standard input").caused_by(&error));
+            let unusable = || CliError::failed("cannot use the distribution on standard input");
+            let mut input = shell.stdin("the distribution")?.lock();
+            let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
+            if fetch::is_head_of_packed(&head) {
+                // It may hold images of a gigabyte, and is read here and there.
+                let error = unusable().cause("a file of `distribution pack` cannot be read as it comes");
+                return Err(error.hint("give it as a file: --distribution FILE"));
+            }
+            return Distribution::from_archive("standard input", head.as_slice().chain(input))
+                .map_err(|error| unusable().caused_by(&error));
         }
         let source = match text {
             None => Source::Embedded,

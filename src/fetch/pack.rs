@@ -25,6 +25,8 @@ use crate::oci::{self, Checked, Digest, Layout, Manifest, OciError, Place, Reaso
 /// The name of the artifact in the layout.
 pub const PACKED_NAME: &str = "flux-distribution";
 
+/// Up to the end of the magic word of a tar header.
+const HEAD_BYTES: u64 = 262;
 const CHECKSUMS: &str = "checksums.txt";
 const IMAGES: &str = "images.txt";
 const OPERATOR: &str = "flux-operator/install.yaml";
@@ -168,10 +170,23 @@ pub fn check_manifests(distribution: &Distribution) -> Result<(), DistributionEr
 
 /// Whether a file is a tar archive that is not compressed, as [`pack`] makes them; distributions are compressed.
 pub fn is_packed(path: &Path) -> bool {
+    std::fs::File::open(path).and_then(read_head).is_ok_and(|head| is_head_of_packed(&head))
+}
+
+/// Reads what [`is_head_of_packed`] wants to see, or less where there is no more.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_head(reader: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    reader.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// The same as [`is_packed`] of the first bytes.
+pub fn is_head_of_packed(head: &[u8]) -> bool {
     // The magic word of POSIX's tar header, <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html>.
-    let mut head = [0; 262];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head.ends_with(b"ustar")
+    head.len() as u64 == HEAD_BYTES && head.ends_with(b"ustar")
 }
 
 #[cfg(test)]

@@ -108,6 +108,24 @@ async fn manifests_go_to_a_registry_and_come_back() {
     assert_eq!(tags, ["prod", "staging", "v1"]);
     assert_eq!(listed["items"][0]["revision"], "main@sha1:abc");
 
+    // The same out of an image layout, as other tools write them.
+    registry
+        .judge(
+            "crane",
+            &["pull", "--format=oci", &at("v1").replace("oci://", ""), &home.join("layout").display().to_string()],
+        )
+        .unwrap();
+    let pulled = run(home, &["artifact", "pull", "oci-layout:layout", "--output", "again"]).await.exits(0).stdout;
+    assert_eq!(pulled.trim(), pushed.trim().split_once('@').unwrap().1);
+    assert_eq!(std::fs::read_to_string(home.join("again/b/c.yaml")).unwrap(), "kind: C\n");
+    run(home, &["artifact", "diff", "oci-layout:layout", "--path", "again"]).await.exits(0);
+    run(home, &["artifact", "diff", "oci-layout:layout", "--path", "deploy"]).await.exits(1);
+    run(home, &["artifact", "pull", "oci-layout:layout:v9", "--output", "out"])
+        .await
+        .exits(3)
+        .stderr_has("v9 in layout");
+    run(home, &["artifact", "pull", "layout", "--output", "out"]).await.exits(2).stderr_has("oci-layout:DIR[:TAG]");
+
     run(home, &["artifact", "pull", &at("v2"), "--output", "out"]).await.exits(3).stderr_has("not found");
     run(home, &["artifact", "push", "ghcr.io/x", "--path", "deploy"])
         .await
