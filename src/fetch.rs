@@ -23,6 +23,9 @@ pub use pack::{
     read_head,
 };
 
+/// An artifact in the cache that was in use within this time counts as in use now.
+const YOUNG: Duration = Duration::from_secs(600);
+
 /// Size of the cache unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
 
@@ -254,7 +257,7 @@ impl Fetcher {
         if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(digest)) {
             match unpack(origin, &cached, digest).await {
                 Ok(distribution) => {
-                    self.cache.iter().for_each(|cache| cache.touch(digest));
+                    self.cache.iter().for_each(|cache| cache.touch_if_old(digest));
                     return Ok(distribution);
                 }
                 // A file that is missing or damaged is pulled again.
@@ -339,6 +342,15 @@ impl ArtifactCache {
     fn forget(&self, digest: &Digest) {
         for path in self.files_of(digest) {
             let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// As [`ArtifactCache::touch`], unless it was in use lately: a read from the cache is to cost little more than the reading.
+    fn touch_if_old(&self, digest: &Digest) {
+        let noted = std::fs::metadata(blobs(&self.folder).join(digest.hex())).and_then(|file| file.modified());
+        let is_young = noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age < YOUNG));
+        if !is_young {
+            self.touch(digest);
         }
     }
 
