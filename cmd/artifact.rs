@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use flux_operator::fetch::Source;
+use flux_operator::fetch::{FetchReason, Source};
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{self, Files, Limits};
 use flux_operator::oci::{self, Digest, Layout, OciError, Place, Reference};
@@ -122,8 +122,7 @@ impl PullArgs {
                     (Place::Layout(layout), digest)
                 }
                 _ => {
-                    let error = CliError::usage("signatures can only be verified of artifacts in a registry");
-                    return Err(error.hint(NOTHING_TO_VERIFY));
+                    return Err(CliError::usage(FetchReason::Unverifiable.to_string()).hint(NOTHING_TO_VERIFY));
                 }
             };
             let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(failed)?;

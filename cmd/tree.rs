@@ -53,7 +53,7 @@ pub struct InstanceArgs {
     flux-operator -n apps tree helmrelease podinfo -o json")]
 pub struct NamedArgs {
     /// Name of the object; without it every one of the namespace is shown
-    #[arg(add = crate::common::complete::of_verb())]
+    #[arg(add = crate::common::complete::resources())]
     pub name: Option<String>,
     #[command(flatten)]
     pub tree: TreeArgs,

@@ -194,18 +194,6 @@ pub fn secrets() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::SECRET)))
 }
 
-/// Names of the kind that stands before: `tree ks <TAB>`; `kind/name` once that is begun, `tree ks/app ks/<TAB>`.
-pub fn of_verb() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let line = words_of_line();
-        if current.to_string_lossy().contains('/') {
-            return resources_like(current);
-        }
-        let kind = line.iter().rev().find_map(|word| kinds::find(word));
-        matching(current, kind.map(|k| names(&k.resource_type())).unwrap_or_default())
-    })
-}
-
 /// The kinds of Flux.
 pub fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| FLUX_KINDS.iter().map(|k| CompletionCandidate::new(k.kind)).collect())

@@ -89,8 +89,8 @@ impl Distributions for Verified {
         cluster: &'a Cluster,
         instance: &'a FluxInstance,
     ) -> BoxFuture<'a, Result<Distribution, FetchError>> {
-        match instance.spec.distribution.artifact.as_deref() {
-            None | Some("") => self.0.fetch(&Source::Embedded).boxed(),
+        match instance.artifact() {
+            None => self.0.fetch(&Source::Embedded).boxed(),
             Some(_) => Distributions::fetch(&self.0, cluster, instance),
         }
     }

@@ -63,6 +63,11 @@ impl FluxInstance {
         self.repetition(RECONCILE_ARTIFACT_EVERY_ANNOTATION, DEFAULT_ARTIFACT_INTERVAL)
     }
 
+    /// Returns the artifact that the distribution comes from; nothing for the embedded one.
+    pub fn artifact(&self) -> Option<&str> {
+        self.spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty())
+    }
+
     /// Returns how long to wait for health: five minutes unless an annotation gives another positive duration.
     pub fn timeout(&self) -> Duration {
         self.duration(RECONCILE_TIMEOUT_ANNOTATION).flatten().unwrap_or(DEFAULT_TIMEOUT)

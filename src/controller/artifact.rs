@@ -57,14 +57,13 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
 
 /// Whether there is an artifact in use whose next digest is of interest.
 fn is_watched(instance: &FluxInstance) -> bool {
-    let artifact = instance.spec.distribution.artifact.as_deref().unwrap_or_default();
     let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref()).unwrap_or_default();
     let is_ready = instance
         .status
         .iter()
         .flat_map(|status| &status.conditions)
         .any(|one| one.type_ == condition::READY && one.status == "True");
-    !artifact.is_empty() && !last.is_empty() && is_ready && instance.metadata.deletion_timestamp.is_none()
+    instance.artifact().is_some() && !last.is_empty() && is_ready && instance.metadata.deletion_timestamp.is_none()
 }
 
 /// Returns whether the registry could be asked, and the run be asked for.

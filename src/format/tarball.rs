@@ -137,14 +137,7 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
         if count >= limits.entries {
             return Err(too_many(limits.entries));
         }
-        let path = match plain_item(&entry)? {
-            Item::File(path) => path,
-            Item::Folder(path) => {
-                folders.insert(path);
-                continue;
-            }
-            Item::Comment => continue,
-        };
+        let Some(path) = plain_file(&entry, &mut folders)? else { continue };
         let shown = shown_name(&entry);
         let refused = |problem: &str| TarballError::Entry { name: shown.clone(), problem: problem.to_owned() };
         let size = entry.size();
@@ -176,25 +169,25 @@ fn shown_name<R: Read>(entry: &tar::Entry<'_, R>) -> String {
     shown.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// What an entry of an archive is.
-enum Item {
-    File(String),
-    Folder(String),
-    /// What only comments on the archive.
-    Comment,
-}
-
-/// Returns what an entry is and its path; what is none of these has no place in an archive.
-fn plain_item<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Item, TarballError> {
+/// Returns the path of a file; None for a folder, whose path is noted, and for what only comments. Anything else has no place in
+/// an archive.
+fn plain_file<R: Read>(
+    entry: &tar::Entry<'_, R>,
+    folders: &mut BTreeSet<String>,
+) -> Result<Option<String>, TarballError> {
     let refused = |problem: &str| TarballError::Entry { name: shown_name(entry), problem: problem.to_owned() };
     let kind = entry.header().entry_type();
     if kind == EntryType::XGlobalHeader {
         // `git archive` begins with one: a comment with the commit.
-        return Ok(Item::Comment);
+        return Ok(None);
     }
     let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
     if kind.is_dir() {
-        return if entry.size() == 0 { Ok(Item::Folder(path)) } else { Err(refused("a folder has no content")) };
+        if entry.size() > 0 {
+            return Err(refused("a folder has no content"));
+        }
+        folders.insert(path);
+        return Ok(None);
     }
     if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
         return Err(refused("only files and folders are allowed, no links or devices"));
@@ -202,7 +195,7 @@ fn plain_item<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Item, TarballError> 
     if path.is_empty() {
         return Err(refused("a file without a name"));
     }
-    Ok(Item::File(path))
+    Ok(Some(path))
 }
 
 /// Where a file of an archive stands in it.
@@ -224,14 +217,7 @@ pub fn index_tar(reader: impl Read + Seek, entries: usize) -> Result<BTreeMap<St
         if count >= entries {
             return Err(too_many(entries));
         }
-        let path = match plain_item(&entry)? {
-            Item::File(path) => path,
-            Item::Folder(path) => {
-                folders.insert(path);
-                continue;
-            }
-            Item::Comment => continue,
-        };
+        let Some(path) = plain_file(&entry, &mut folders)? else { continue };
         let extent = Extent { offset: entry.raw_file_position(), size: entry.size() };
         if files.insert(path, extent).is_some() {
             let problem = "the archive holds this file twice".to_owned();

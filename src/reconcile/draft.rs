@@ -176,7 +176,7 @@ pub(super) async fn fetch_and_build(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<(Build, LiveObjects), ReconcileError> {
-    if instance.spec.distribution.artifact.as_deref().is_some_and(|artifact| !artifact.is_empty()) {
+    if instance.artifact().is_some() {
         progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
     }
     let fetched = match distributions.fetch(cluster, instance).await {

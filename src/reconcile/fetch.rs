@@ -102,10 +102,9 @@ pub async fn artifact_digest(
 
 /// The artifact an instance names; None for the embedded distribution.
 fn artifact(instance: &FluxInstance) -> Result<Option<Reference>, FetchError> {
-    let text = instance.spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty());
     let wrong =
         |from: &str, error: ReferenceError| FetchError { from: from.to_owned(), digest: None, reason: error.into() };
-    text.map(|text| text.parse().map_err(|error| wrong(text, error))).transpose()
+    instance.artifact().map(|text| text.parse().map_err(|error| wrong(text, error))).transpose()
 }
 
 async fn with_pull_secret(
