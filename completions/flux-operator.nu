@@ -22,7 +22,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator color" # When to use colour
@@ -52,7 +52,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get color" # When to use colour
@@ -96,7 +96,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get instance color" # When to use colour
@@ -150,7 +150,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get components color" # When to use colour
@@ -193,7 +193,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get history color" # When to use colour
@@ -245,7 +245,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get inventory color" # When to use colour
@@ -291,7 +291,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get resources color" # When to use colour
@@ -336,7 +336,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get suspended color" # When to use colour
@@ -398,7 +398,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree color" # When to use colour
@@ -431,7 +431,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree instance color" # When to use colour
@@ -465,7 +465,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
@@ -499,7 +499,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
@@ -533,7 +533,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
@@ -567,7 +567,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resource color" # When to use colour
@@ -627,7 +627,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
@@ -678,7 +678,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator events color" # When to use colour
@@ -715,7 +715,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator debug color" # When to use colour
@@ -747,7 +747,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator impact color" # When to use colour
@@ -792,7 +792,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator logs color" # When to use colour
@@ -834,7 +834,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator report color" # When to use colour
@@ -873,7 +873,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator bundle color" # When to use colour
@@ -915,7 +915,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
@@ -947,7 +947,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator status color" # When to use colour
@@ -979,7 +979,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
@@ -1011,7 +1011,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why instance color" # When to use colour
@@ -1068,7 +1068,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator check color" # When to use colour
@@ -1100,7 +1100,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator version color" # When to use colour
@@ -1144,7 +1144,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator what-changed color" # When to use colour
@@ -1173,7 +1173,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create color" # When to use colour
@@ -1273,7 +1273,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create instance color" # When to use colour
@@ -1302,7 +1302,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret color" # When to use colour
@@ -1348,7 +1348,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret basic-auth color" # When to use colour
@@ -1395,7 +1395,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret registry color" # When to use colour
@@ -1444,7 +1444,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret ssh color" # When to use colour
@@ -1491,7 +1491,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret githubapp color" # When to use colour
@@ -1538,7 +1538,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret bucket color" # When to use colour
@@ -1586,7 +1586,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret proxy color" # When to use colour
@@ -1631,7 +1631,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret tls color" # When to use colour
@@ -1677,7 +1677,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret sops color" # When to use colour
@@ -1795,7 +1795,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build color" # When to use colour
@@ -1843,7 +1843,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build instance color" # When to use colour
@@ -1884,7 +1884,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan color" # When to use colour
@@ -1937,7 +1937,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan instance color" # When to use colour
@@ -1979,7 +1979,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply color" # When to use colour
@@ -2041,7 +2041,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply instance color" # When to use colour
@@ -2082,7 +2082,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile color" # When to use colour
@@ -2142,7 +2142,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile instance color" # When to use colour
@@ -2193,7 +2193,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile resource color" # When to use colour
@@ -2247,7 +2247,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
@@ -2297,7 +2297,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rollback color" # When to use colour
@@ -2342,7 +2342,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rollback instance color" # When to use colour
@@ -2384,7 +2384,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend color" # When to use colour
@@ -2420,7 +2420,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend instance color" # When to use colour
@@ -2460,7 +2460,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend resource color" # When to use colour
@@ -2506,7 +2506,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume color" # When to use colour
@@ -2550,7 +2550,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume instance color" # When to use colour
@@ -2598,7 +2598,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume resource color" # When to use colour
@@ -2644,7 +2644,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume overdue color" # When to use colour
@@ -2694,7 +2694,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait color" # When to use colour
@@ -2734,7 +2734,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait instance color" # When to use colour
@@ -2778,7 +2778,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait resource color" # When to use colour
@@ -2816,7 +2816,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait revision color" # When to use colour
@@ -2867,7 +2867,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete color" # When to use colour
@@ -2915,7 +2915,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete instance color" # When to use colour
@@ -2965,7 +2965,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete resource color" # When to use colour
@@ -3100,7 +3100,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator install color" # When to use colour
@@ -3129,7 +3129,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall color" # When to use colour
@@ -3178,7 +3178,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
@@ -3219,7 +3219,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall operator color" # When to use colour
@@ -3252,7 +3252,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall resourcesets color" # When to use colour
@@ -3301,7 +3301,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export color" # When to use colour
@@ -3335,7 +3335,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export instance color" # When to use colour
@@ -3373,7 +3373,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export resource color" # When to use colour
@@ -3409,7 +3409,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export report color" # When to use colour
@@ -3463,7 +3463,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate color" # When to use colour
@@ -3506,7 +3506,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate bootstrap color" # When to use colour
@@ -3542,7 +3542,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate owner color" # When to use colour
@@ -3595,7 +3595,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator explain color" # When to use colour
@@ -3625,7 +3625,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution color" # When to use colour
@@ -3668,7 +3668,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
@@ -3717,7 +3717,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution images color" # When to use colour
@@ -3756,7 +3756,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution export color" # When to use colour
@@ -3796,7 +3796,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pull color" # When to use colour
@@ -3835,7 +3835,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution push color" # When to use colour
@@ -3874,7 +3874,7 @@ module completions {
     --include-artifact        # Copy the manifests too, for spec.distribution.artifact
     --operator-image: string  # Copy this image of the operator too, as it was named to `distribution pack`
     --dry-run                 # Say what would be copied, and copy nothing
-    --verify                  # Ask the destination for every digest once all is copied
+    --verify                  # Ask the destination for everything, also below what is there; send what it has lost, and ask again
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Leave the heading out
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
@@ -3896,7 +3896,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
@@ -3950,7 +3950,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
@@ -4005,7 +4005,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pack color" # When to use colour
@@ -4040,7 +4040,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution verify color" # When to use colour
@@ -4114,7 +4114,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact color" # When to use colour
@@ -4153,7 +4153,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact push color" # When to use colour
@@ -4189,7 +4189,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
@@ -4226,7 +4226,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
@@ -4261,7 +4261,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact tag color" # When to use colour
@@ -4306,7 +4306,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact list color" # When to use colour
@@ -4373,7 +4373,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rbac color" # When to use colour
@@ -4450,7 +4450,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator controller color" # When to use colour
@@ -4483,7 +4483,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator completion color" # When to use colour
@@ -4513,7 +4513,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate color" # When to use colour
@@ -4542,7 +4542,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate man color" # When to use colour
@@ -4572,7 +4572,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate completions color" # When to use colour
@@ -4602,7 +4602,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate crds color" # When to use colour
@@ -4632,7 +4632,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate deploy color" # When to use colour
@@ -4662,7 +4662,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads]
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator generate schemas color" # When to use colour

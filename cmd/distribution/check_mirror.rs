@@ -98,7 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.hint(&format!("copy them with `flux-operator distribution mirror {destination}`"));
     }
     if has("incomplete") {
-        shell.hint("delete there what is not whole before it is copied again: what is there is not sent twice");
+        shell.hint(&format!("mend them with `flux-operator distribution mirror {destination} --verify`"));
     }
     Ok(if has("missing") || has("incomplete") { Exit::Differences } else { Exit::Done })
 }

@@ -56,7 +56,8 @@ pub struct Args {
     /// Say what would be copied, and copy nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Ask the destination for every digest once all is copied
+    /// Ask the destination for everything, also below what is there; send what
+    /// it has lost, and ask again
     #[arg(long)]
     pub verify: bool,
     #[command(flatten)]
@@ -144,7 +145,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let attempted = format!("mirror to {destination}");
     let rows: Vec<MirrorView> = shell.run(in_time(shell, destination, &attempted, None, async {
-        let copier = Copier::new(BLOBS_AT_ONCE);
+        let copier = Copier::new(BLOBS_AT_ONCE).repairing(args.verify);
         let copies = images.iter().map(|image| mirror(args, &copier, image, &progress));
         let mut rows: Vec<MirrorView> = futures::stream::iter(copies).buffered(IMAGES_AT_ONCE).try_collect().await?;
         if args.include_artifact {
@@ -226,8 +227,8 @@ async fn mirror_artifact(
     let (digest, state) = match from {
         Sources::Packed(layout, _) => {
             let layout = Place::Layout(layout.clone());
-            let copied =
-                Copier::new(BLOBS_AT_ONCE).copy(&layout, PACKED_NAME, &target, Some(&version.name), None).await;
+            let copier = Copier::new(BLOBS_AT_ONCE).repairing(args.verify);
+            let copied = copier.copy(&layout, PACKED_NAME, &target, Some(&version.name), None).await;
             let copied = copied.map_err(|error| registry_error(&error))?;
             (copied.digest, if copied.was_complete { "present" } else { "copied" })
         }

@@ -67,7 +67,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", help_heading = CLUSTER, hide_short_help = true)]
     pub request_timeout: DurationArg,
     /// Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it
-    /// waits, 1m where it reads]
+    /// waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     #[arg(long, global = true, value_name = "DURATION", env = environment::TIMEOUT, hide_env = true, help_heading = GENERAL)]
     pub timeout: Option<DurationArg>,
     /// Say more: once for steps, twice for requests

@@ -145,7 +145,8 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
             return Err(refused(&format!("the file is larger than {} MiB", limits.file_bytes >> 20)));
         }
         let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
-        let mut bytes = Vec::new();
+        // What a header claims is believed up to a megabyte.
+        let mut bytes = Vec::with_capacity(size.min(1 << 20) as usize);
         entry.read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 != size {
             return Err(TarballError::Read(io::ErrorKind::UnexpectedEof.into()));

@@ -179,12 +179,18 @@ pub struct Copier {
     permits: Semaphore,
     /// Where each blob is by now. Whoever wants one that is under way waits for it rather than to send it too.
     seen: Mutex<HashMap<(String, Digest), Holder>>,
+    repairs: bool,
 }
 
 impl Copier {
     /// `blobs_at_once` bounds the blobs under way over all copies.
     pub fn new(blobs_at_once: usize) -> Self {
-        Copier { permits: Semaphore::new(blobs_at_once.max(1)), seen: Mutex::default() }
+        Copier { permits: Semaphore::new(blobs_at_once.max(1)), seen: Mutex::default(), repairs: false }
+    }
+
+    /// Asks for everything below a manifest that is there, too, and copies what the target has lost of it.
+    pub fn repairing(self, repairs: bool) -> Self {
+        Copier { repairs, ..self }
     }
 
     /// Copies the image that `name` (a tag or a digest) means now, whole: all platforms of an index.
@@ -242,7 +248,7 @@ impl Copier {
         Ok(blobs.values().sum())
     }
 
-    /// Returns whether it was there already; then everything below it is there too.
+    /// Returns whether it was there already; then everything below it is there too, unless the target has lost it.
     fn copy_manifest<'a>(
         &'a self,
         from: &'a Place,
@@ -252,7 +258,8 @@ impl Copier {
         depth: usize,
     ) -> BoxFuture<'a, Result<bool, OciError>> {
         async move {
-            if to.has_manifest(&manifest.digest).await? {
+            let is_there = to.has_manifest(&manifest.digest).await?;
+            if is_there && !self.repairs {
                 return Ok(true);
             }
             if depth > MAX_DEPTH {
@@ -261,19 +268,22 @@ impl Copier {
                 return Err(OciError::new("copy an image", reason));
             }
             // Boxed one by one: the compiler does not see that a stream of borrowing futures can be sent.
-            let parts: Vec<BoxFuture<'_, Result<(), OciError>>> = match manifest.manifests() {
+            let parts: Vec<BoxFuture<'_, Result<bool, OciError>>> = match manifest.manifests() {
                 Some(entries) => {
-                    let part = |entry| self.copy_entry(from, entry, to, counter, depth).boxed();
+                    let part = |entry| self.copy_entry(from, entry, to, counter, depth, is_there).boxed();
                     entries.iter().map(part).collect()
                 }
                 None => {
                     let blobs = manifest.blobs().filter(|blob| blob.is_distributable());
-                    blobs.map(|blob| self.copy_blob(from, blob, to, counter).boxed()).collect()
+                    blobs.map(|blob| self.copy_blob(from, blob, to, counter, is_there).boxed()).collect()
                 }
             };
-            futures::stream::iter(parts).buffer_unordered(PARTS_AT_ONCE).try_collect::<()>().await?;
-            to.put_manifest(manifest, None).await?;
-            Ok(false)
+            let parts = futures::stream::iter(parts).buffer_unordered(PARTS_AT_ONCE);
+            let was_whole = parts.try_fold(is_there, async |whole, part| Ok(whole && part)).await?;
+            if !is_there {
+                to.put_manifest(manifest, None).await?;
+            }
+            Ok(was_whole)
         }
         .boxed()
     }
@@ -285,22 +295,26 @@ impl Copier {
         to: &Place,
         counter: &ByteCounter,
         depth: usize,
-    ) -> Result<(), OciError> {
+        was_named: bool,
+    ) -> Result<bool, OciError> {
         if !entry.is_manifest() {
             // An index may list blobs; they are copied as such.
-            return self.copy_blob(from, entry, to, counter).await;
+            return self.copy_blob(from, entry, to, counter, was_named).await;
         }
         let child = from.manifest(&entry.digest.to_string()).await?;
-        self.copy_manifest(from, &child, to, counter, depth + 1).await.map(drop)
+        self.copy_manifest(from, &child, to, counter, depth + 1).await
     }
 
+    /// Returns whether nothing was sent. A blob that a manifest at the target names already (`was_named`) is not mounted: what a
+    /// registry has lost, it has mostly lost under every name.
     async fn copy_blob(
         &self,
         from: &Place,
         blob: &Descriptor,
         to: &Place,
         counter: &ByteCounter,
-    ) -> Result<(), OciError> {
+        was_named: bool,
+    ) -> Result<bool, OciError> {
         let registry = match to {
             Place::Layout(_) => "",
             Place::Repository(_, repository) => repository.registry(),
@@ -311,18 +325,20 @@ impl Copier {
         let closed = |_| OciError::new("copy a blob", Reason::Config("the copier is closed".to_owned()));
         let _permit = self.permits.acquire().await.map_err(closed)?;
         match to {
-            Place::Layout(layout) => layout.put_blob(blob, &from.blob(blob), Some(counter)).await.map(drop),
+            Place::Layout(layout) => {
+                layout.put_blob(blob, &from.blob(blob), Some(counter)).await.map(|written| !written)
+            }
             Place::Repository(registries, repository) => {
                 // Within one registry the source itself can be mounted.
                 let same = match from {
                     Place::Repository(_, from) if from.registry() == repository.registry() => Some(from.clone()),
                     _ => None,
                 };
-                let mount_from = same.or_else(|| seen.clone());
+                let mount_from = same.or_else(|| seen.clone()).filter(|_| !was_named);
                 let source = from.blob(blob);
-                registries.push_blob(repository, blob, &source, mount_from.as_ref(), Some(counter)).await?;
+                let sent = registries.push_blob(repository, blob, &source, mount_from.as_ref(), Some(counter)).await?;
                 seen.get_or_insert_with(|| repository.clone());
-                Ok(())
+                Ok(!sent)
             }
         }
     }

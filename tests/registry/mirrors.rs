@@ -25,6 +25,7 @@ tests![
     a_rehearsal_only_reads,
     the_operator_and_the_manifests_are_copied_along,
     a_verification_fails_where_the_mirror_is_not_what_was_copied,
+    a_verification_sends_what_the_mirror_has_lost,
     a_mirror_whose_connection_is_cut_says_how_to_go_on,
     progress_is_a_bar_for_each_image_on_a_terminal_and_plain_lines_elsewhere,
 ];
@@ -148,7 +149,7 @@ async fn a_check_asks_for_every_platform_and_layer() {
         assert_eq!((&rows[0]["state"], &rows[1]["state"]), (&json!("present"), &json!("incomplete")));
         assert_eq!(rows[1]["missing"], json!([lost]));
         let told = world.call("check-mirror", &faulty.host(), &[]).await.exits(1);
-        told.stderr_has(&format!("{} is not whole: {lost} is missing", index.digest)).stderr_has("delete there");
+        told.stderr_has(&format!("{} is not whole: {lost} is missing", index.digest)).stderr_has("/mirror --verify`");
     }
     world.call("check-mirror", &host, &[]).await.exits(0);
 }
@@ -321,6 +322,30 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
         world.call("mirror", &faulty.host(), &["--include-artifact"]).await.exits(0);
         world.call("mirror", &faulty.host(), &["--include-artifact", "--verify"]).await.exits(code).stderr_has(&told);
     }
+}
+
+async fn a_verification_sends_what_the_mirror_has_lost() {
+    let world = World::new(1000).await;
+    let host = world.to.host();
+    world.call("mirror", &host, &[]).await.exits(0);
+    let named = repository(&host, &format!("mirror/{}", COMPONENTS[1]));
+    let place = Place::Repository(client(Credentials::Anonymous), named.clone());
+    let platforms = world.images[1].manifests().unwrap();
+    let layer = place.manifest(&platforms[1].digest.to_string()).await.unwrap().content.layers[1].digest.to_string();
+    for (kind, lost) in [("blob", layer), ("manifest", platforms[0].digest.to_string())] {
+        let words = match kind {
+            "blob" => vec!["blob", "delete", &named.to_string(), &lost].into_iter().map(str::to_owned).collect(),
+            _ => vec!["manifest".to_owned(), "delete".to_owned(), format!("{named}@{lost}")],
+        };
+        world.to.judge("regctl", &words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        world.call("check-mirror", &host, &[]).await.exits(1).stderr_has(&lost);
+        let mended = world.call("mirror", &host, &["--verify", "-o", "json"]).await.exits(0).json();
+        let states = [&mended["items"][0]["state"], &mended["items"][1]["state"]];
+        assert_eq!(states, ["present", "copied"]);
+        world.call("check-mirror", &host, &[]).await.exits(0);
+    }
+    let again = world.call("mirror", &host, &["--verify"]).await.exits(0).stdout;
+    assert_eq!(again.matches("present").count(), COMPONENTS.len(), "{again}");
 }
 
 async fn a_mirror_whose_connection_is_cut_says_how_to_go_on() {

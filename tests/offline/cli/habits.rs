@@ -106,7 +106,7 @@ fn every_command_that_asks_a_cluster_names_its_usual_limit() {
                 let limit = rest.split(']').next().unwrap_or_default();
                 limit.ends_with(['s', 'm', 'h']) && limit.starts_with(|first: char| first.is_ascii_digit())
             });
-            assert!(is_own || text.contains("5m where it waits, 1m where it reads"), "{path:?}: {text}");
+            assert!(is_own || text.contains("5m where it waits, 1m where it reads a cluster"), "{path:?}: {text}");
             seen += 1;
         }
     }
