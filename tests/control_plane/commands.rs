@@ -1,7 +1,7 @@
 //! Commands that ask something of a cluster, as a person runs them: against a real API server, with the controller's
 //! part played by the test.
 
-mod cluster_objects;
+pub mod cluster_objects;
 mod debugging;
 mod deleting;
 mod habits;

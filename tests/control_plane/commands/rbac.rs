@@ -137,7 +137,7 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
 
 const MIGRATE_OWNER: &str = "migrate owner ks/app --to ks/extra --object cm/moves --yes";
 pub const RELEASE: &str = "uninstall resourcesets --yes";
-const DELETE_FILE: &str = "delete -f $F --yes --wait=false";
+pub const DELETE_FILE: &str = "delete -f $F --yes --wait=false";
 pub const INSTALL_WITH: &str = "install --image registry.example.com/flux-operator:v1 -f $F --wait=false";
 
 const RECONCILE: &str = "reconcile instance --in-process";
@@ -152,7 +152,7 @@ pub const INSTALL: &str = "install --image registry.example.com/flux-operator:v1
 pub const UNINSTALL_OPERATOR: &str = "uninstall operator --yes";
 pub const TAKE_OVER: &str = "migrate bootstrap --apply --yes";
 /// Those of them that a test of its own runs, but for the takeover.
-const ALONE: &[&str] =
+pub const ALONE: &[&str] =
     &[RECONCILE, APPLY, UNINSTALL, DELETE, DELETE_FILE, ROLLBACK, INSTALL, INSTALL_WITH, UNINSTALL_OPERATOR];
 /// Those that leave the work to an operator, which is there by its lease.
 const OF_OPERATOR: &[&str] = &[DELETE, DELETE_FILE, DELETE_SUSPENDED, ASK_FOR_UNINSTALL, ASK_FOR_ROLLBACK];
