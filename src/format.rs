@@ -9,6 +9,7 @@ pub(crate) mod image;
 pub mod json;
 pub mod nearest;
 pub mod proxy;
+pub mod search_path;
 pub mod tarball;
 pub mod version_range;
 pub mod yaml;

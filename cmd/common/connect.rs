@@ -38,6 +38,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
             Arc::new(move || interruption.writes())
         }),
         purpose: Some(shell.command().to_owned()),
+        search_path: std::env::var_os(environment::PATH),
         plugin_terminal: PluginTerminal {
             stdin: std::io::stdin().is_terminal(),
             // A code that has to be entered elsewhere is of use while the plugin runs, also to who reads a log.

@@ -26,7 +26,7 @@ pub const TERM: &str = "TERM";
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// Log filter; overrides `-v`.
 pub const RUST_LOG: &str = "RUST_LOG";
-/// Where plugins named `flux-operator-NAME` are looked for.
+/// Where plugins named `flux-operator-NAME`, and those for credentials, are looked for.
 pub const PATH: &str = "PATH";
 /// Proxy for `https` servers; the lower-case spelling counts as well, as everywhere.
 pub const HTTPS_PROXY: &str = "HTTPS_PROXY";

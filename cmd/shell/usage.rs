@@ -1,14 +1,14 @@
 //! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
+use flux_operator::format::search_path::find_program;
 
 use super::{CliError, Color, Exit, environment, mistakes};
 use crate::render::table::terminal_width;
@@ -233,19 +233,6 @@ fn structured_error(error: &clap::Error) -> CliError {
     tips.fold(CliError::usage(message), CliError::hint)
 }
 
-/// The first program of a name in a list of folders. Relative folders (the current one among them) are left out, as a
-/// mistyped verb must not run what somebody put there; and so is what cannot be executed, which would hide what can.
-fn find_program(path: &OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(|file| {
-        let Ok(metadata) = file.metadata() else { return false };
-        #[cfg(unix)]
-        let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
-        #[cfg(not(unix))]
-        let executable = true;
-        metadata.is_file() && executable
-    })
-}
-
 /// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for words they do not know.
 fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
     if error.kind() != ErrorKind::InvalidSubcommand {
@@ -265,33 +252,6 @@ fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
             let failure = CliError::failed(format!("cannot run the plugin {}", program.display())).caused_by(&cause);
             failure.print(false, std::io::stderr().is_terminal());
             Some(failure.exit().code_and_category().0)
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_plugin_is_executable_and_in_an_absolute_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str, mode: u32| {
-            let below = folder.path().join(name);
-            std::fs::create_dir(&below).unwrap();
-            std::fs::write(below.join("flux-operator-x"), "").unwrap();
-            std::fs::set_permissions(below.join("flux-operator-x"), std::fs::Permissions::from_mode(mode)).unwrap();
-            below
-        };
-        let (plain, good) = (at("plain", 0o644), at("good", 0o755));
-        let path = std::env::join_paths([&plain, &good]).unwrap();
-        assert_eq!(find_program(&path, "flux-operator-x"), Some(good.join("flux-operator-x")));
-        assert_eq!(find_program(plain.as_os_str(), "flux-operator-x"), None);
-        // The current folder, by name and by an empty entry: this file is in one of them.
-        for relative in [".:cmd:./cmd/shell", "", ":"] {
-            assert_eq!(find_program(OsStr::new(relative), "usage.rs"), None, "{relative:?}");
         }
     }
 }

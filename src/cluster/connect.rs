@@ -1,5 +1,6 @@
 //! From options to a [`Cluster`]: which server, which credentials, which limits. Nothing is dialled here.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct ConnectOptions {
     /// What is done, for the `User-Agent` of every request: a command without its arguments.
     pub purpose: Option<String>,
     pub plugin_terminal: PluginTerminal,
+    /// `PATH`, where credential plugins are looked for; without it as the system looks for them.
+    pub search_path: Option<OsString>,
 }
 
 /// The API server as a pod sees it.
@@ -76,6 +79,7 @@ impl ConnectOptions {
             on_write: None,
             purpose: None,
             plugin_terminal: PluginTerminal::default(),
+            search_path: None,
         }
     }
 }
@@ -158,7 +162,7 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     if url.scheme_str() != Some("https") {
         without_credentials(&mut user, &url, options.overrides.token.as_ref())?;
     }
-    let token = sign_in(&mut user, &cluster, options.plugin_terminal).await?;
+    let token = sign_in(&mut user, &cluster, options).await?;
     let identity = Identity {
         certificate: client_certificate(&user)?,
         token: user.token.clone().filter(|_| user.token_file.is_none()),
@@ -241,7 +245,7 @@ fn without_credentials(user: &mut AuthInfo, url: &Uri, token: Option<&SecretStri
 async fn sign_in(
     user: &mut AuthInfo,
     cluster: &ClusterInfo,
-    terminal: PluginTerminal,
+    options: &ConnectOptions,
 ) -> Result<Option<PluginToken>, Reason> {
     let Some(mut plugin) = user.exec.take() else { return Ok(None) };
     if user.token.is_some() || user.token_file.is_some() || (user.username.is_some() && user.password.is_some()) {
@@ -251,6 +255,10 @@ async fn sign_in(
         let info = ExecAuthCluster::try_from(cluster).map_err(|e| Reason::Config(innermost(&e)))?;
         plugin.cluster = Some(info);
     }
+    if let Some(search_path) = &options.search_path {
+        credential_plugin::find(&mut plugin, search_path)?;
+    }
+    let terminal = options.plugin_terminal;
     let credentials = credential_plugin::run(&plugin, terminal).await?;
     if let Some((certificate, key)) = &credentials.certificate {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);

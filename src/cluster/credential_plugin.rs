@@ -5,6 +5,7 @@
 //! credentials. Its stderr is for people (a device code, "session expired"): the terminal's, or a part of the error. Protocol:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
 
+use std::ffi::OsStr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use super::error::Reason;
+use crate::format::search_path::find_program;
 
 /// A token this close to its end is not used any more.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(10);
@@ -62,6 +64,24 @@ struct ExecCredentialStatus {
 
 fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
+}
+
+/// Puts the file of a plugin in the place of its bare name. What stands in the current folder is none, whatever `PATH` says.
+pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), Reason> {
+    // Elsewhere names have endings, and the system does not look into the current folder.
+    if cfg!(unix)
+        && let Some(command) = plugin.command.as_mut().filter(|name| !name.is_empty() && !name.contains('/'))
+    {
+        let Some(file) = find_program(search_path, command) else {
+            return Err(Reason::CredentialPlugin {
+                command: command.clone(),
+                problem: "cannot be started: it is in no absolute folder of PATH".to_owned(),
+                install_hint: plugin.install_hint.clone(),
+            });
+        };
+        *command = file.to_string_lossy().into_owned();
+    }
+    Ok(())
 }
 
 /// Runs the plugin. It may ask the user something on the terminal, hence no time limit of its own.
@@ -256,6 +276,25 @@ mod tests {
     async fn signed_in(plugin: ExecConfig) -> PluginToken {
         let credentials = run(&plugin, HIDDEN).await.unwrap();
         PluginToken::new(plugin, HIDDEN, &credentials).unwrap()
+    }
+
+    #[test]
+    fn a_plugin_by_its_name_is_looked_for_in_absolute_folders_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = plugin(&folder, "true").command.unwrap();
+        let found = |name: &str, search_path: &OsStr| {
+            let hint = Some("get it".to_owned());
+            let mut plugin = ExecConfig { command: Some(name.into()), install_hint: hint, ..ExecConfig::default() };
+            find(&mut plugin, search_path).map(|()| plugin.command.unwrap())
+        };
+        assert_eq!(found("plugin.sh", folder.path().as_os_str()).unwrap(), file);
+        assert_eq!(found(&file, OsStr::new("")).unwrap(), file, "a path is a path");
+        // It is in the current folder, and can be executed.
+        for search_path in [".", "", ":"] {
+            let refused = found("install.sh", OsStr::new(search_path)).unwrap_err();
+            let Reason::CredentialPlugin { problem, install_hint, .. } = refused else { panic!("{refused}") };
+            assert!(problem.contains("no absolute folder of PATH") && install_hint.is_some(), "{problem}");
+        }
     }
 
     #[tokio::test]

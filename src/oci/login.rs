@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 
 use super::Repository;
+use crate::format::search_path::find_program;
 
 /// How docker names Docker Hub in its configuration.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
@@ -353,15 +354,11 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     }))
 }
 
-fn find_program(search_path: &OsString, program: &str) -> Option<PathBuf> {
-    std::env::split_paths(search_path)
-        .filter(|folder| !folder.as_os_str().is_empty() && Path::new(folder).is_absolute())
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
-}
-
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use std::path::Path;
+
     use super::*;
 
     fn shown(login: Option<Login>) -> String {

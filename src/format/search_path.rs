@@ -1,0 +1,48 @@
+//! The list of folders in which programs are looked for: `PATH`.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+/// Returns the first program of a name in a list of folders. Relative folders (the current one among them) are left out, as a
+/// mistyped verb or a kubeconfig must not run what somebody put there; and so is what cannot be executed, which would hide
+/// what can.
+pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| {
+        let Ok(metadata) = file.metadata() else { return false };
+        #[cfg(unix)]
+        let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
+        #[cfg(not(unix))]
+        let executable = true;
+        metadata.is_file() && executable
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_executable_and_in_an_absolute_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, mode: u32| {
+            let below = folder.path().join(name);
+            std::fs::create_dir(&below).unwrap();
+            std::fs::write(below.join("program"), "").unwrap();
+            std::fs::set_permissions(below.join("program"), std::fs::Permissions::from_mode(mode)).unwrap();
+            below
+        };
+        let (plain, good) = (at("plain", 0o644), at("good", 0o755));
+        let path = std::env::join_paths([&plain, &good]).unwrap();
+        assert_eq!(find_program(&path, "program"), Some(good.join("program")));
+        assert_eq!(find_program(plain.as_os_str(), "program"), None);
+        // The current folder, by name and by an empty entry: this file is in one of them, and can be executed.
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(find_program(here.as_os_str(), "install.sh"), Some(here.join("install.sh")));
+        for relative in [".", "", ":", "src/.."] {
+            assert_eq!(find_program(OsStr::new(relative), "install.sh"), None, "{relative:?}");
+        }
+    }
+}
