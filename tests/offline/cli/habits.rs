@@ -10,7 +10,7 @@ use crate::cli::support::{command, run};
 mod table;
 
 /// Every visible command as its words, leaves and groups, with its long help.
-fn commands() -> Vec<(Vec<String>, String)> {
+pub fn commands() -> Vec<(Vec<String>, String)> {
     fn walk(path: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
         let mut arguments: Vec<&str> = path.iter().map(String::as_str).collect();
         arguments.push("--help");
@@ -37,7 +37,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-fn is_leaf(help: &str) -> bool {
+pub fn is_leaf(help: &str) -> bool {
     subcommands(help).is_empty()
 }
 

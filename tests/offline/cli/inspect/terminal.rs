@@ -6,6 +6,7 @@ use rexpect::session::spawn_command;
 use unicode_width::UnicodeWidthStr;
 
 use super::DUMP;
+use crate::cli::habits::{commands, is_leaf};
 use crate::cli::support::shown_text;
 
 /// What a command shows of the dump on a terminal of so many columns.
@@ -300,6 +301,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "get history",
         "get inventory -o wide",
         "get inventory -o name",
+        "get resources ks -A",
         "get all -A -o wide",
         "get all -A --show-labels",
         "get all -A --sort-by .metadata.name",
@@ -307,6 +309,9 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "tree instance -o name",
         "tree instance -o jsonpath='{.children[*].children[*].object.name}'",
         "tree kustomization flux-system",
+        "tree helmrelease web -n apps",
+        "tree resourceset web -n apps",
+        "tree resource gitrepo flux-system",
         "trace deployment/web -n apps",
         "events -A",
         "stats",
@@ -323,6 +328,16 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "export report",
         "get instance nope",
     ];
+    // What they write is a page or an archive, and `--from` is no dump.
+    let others = ["report", "bundle", "distribution mirror", "distribution pack"];
+    for (command, help) in commands().iter().filter(|(_, help)| is_leaf(help) && help.contains("--from ")) {
+        let command = command.join(" ");
+        assert!(
+            others.contains(&&*command)
+                || reads.iter().any(|read| format!("{read} ").starts_with(&format!("{command} "))),
+            "{command} reads a dump, and nothing looks at what it shows:\n{help}"
+        );
+    }
     let binary = env!("CARGO_BIN_EXE_flux-operator");
     for arguments in reads {
         for color in ["always", "never"] {
