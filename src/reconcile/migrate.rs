@@ -213,12 +213,76 @@ mod tests {
             async move { response }
         });
         let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
-        let mut bucket = definition("buckets.g", json!(["v1beta2", "v1"]), "flux");
-        bucket["spec"]["group"] = "g".into();
-        bucket["spec"]["names"] = json!({"kind": "Bucket", "plural": "buckets"});
-        let result = migrate(&cluster, &bucket, 1, &Silent).await;
+        let result = migrate(&cluster, &bucket_definition(), 1, &Silent).await;
         assert!(matches!(&result, Err(MigrateError::NotServed(version)) if version == "v1"), "{result:?}");
         assert_eq!(writes.load(Ordering::SeqCst), 0);
+    }
+
+    fn bucket_definition() -> Value {
+        let mut definition = definition("buckets.g", json!(["v1beta2", "v1"]), "flux");
+        definition["spec"]["group"] = "g".into();
+        definition["spec"]["names"] = json!({"kind": "Bucket", "plural": "buckets"});
+        definition
+    }
+
+    /// An API server whose list number `n` has the objects that `listed` names, and what was written to it in order. Whoever
+    /// forgets versions meets a conflict, and then a definition that stores `stores`.
+    fn server(listed: impl Fn(usize) -> Vec<String> + Send + Sync + 'static, stores: &str) -> (Cluster, Written) {
+        let (lists, written) = (AtomicUsize::new(0), Written::default());
+        let log = written.clone();
+        let mut now = bucket_definition();
+        now["metadata"]["resourceVersion"] = "2".into();
+        now["spec"]["versions"][1]["name"] = stores.into();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let name = request.uri().path().split('/').skip_while(|part| !part.contains("buckets")).nth(1);
+            let object = |name: &str| json!({"metadata": {"name": name, "namespace": "n", "uid": name}});
+            let (code, body) = match (request.method() == http::Method::GET, name) {
+                (true, None) if request.uri().path().ends_with("/buckets") => {
+                    let items: Vec<Value> =
+                        listed(lists.fetch_add(1, Ordering::SeqCst)).iter().map(|name| object(name)).collect();
+                    (200, json!({"metadata": {"resourceVersion": "1"}, "items": items}))
+                }
+                (true, _) if request.uri().path() == "/apis/g/v1" => {
+                    let bucket = json!({"name": "buckets", "singularName": "bucket", "kind": "Bucket", "namespaced": true,
+                        "verbs": ["list", "patch"]});
+                    let kinds = json!({"kind": "APIResourceList", "groupVersion": "g/v1", "resources": [bucket]});
+                    (200, kinds)
+                }
+                (true, _) => (200, now.clone()),
+                (false, name) => {
+                    let mut log = log.lock().unwrap();
+                    log.push(name.unwrap_or_default().to_owned());
+                    let is_first = log.iter().filter(|one| *one == "status").count() == 1;
+                    let conflict = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
+                        "reason": "Conflict", "message": "modified"});
+                    if name == Some("status") && is_first { (409, conflict) } else { (200, json!({})) }
+                }
+            };
+            let response = http::Response::builder().status(code);
+            let response = response.body(kube::client::Body::from(body.to_string().into_bytes()));
+            async move { response }
+        });
+        (Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default()), written)
+    }
+
+    type Written = Arc<std::sync::Mutex<Vec<String>>>;
+
+    #[tokio::test(start_paused = true)]
+    async fn old_versions_are_forgotten_once_a_list_shows_nothing_that_was_not_rewritten() {
+        // `b` is stored while `a` is rewritten.
+        let later = |list: usize| ["a", "b"].into_iter().take(list + 1).map(str::to_owned).collect();
+        let (cluster, written) = server(later, "v1");
+        migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
+        assert_eq!(*written.lock().unwrap(), ["a", "b", "status", "status"]);
+        // Somebody gave the definition another version to store: its objects have to be looked at again.
+        let (cluster, written) = server(later, "v2");
+        migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
+        assert_eq!(*written.lock().unwrap(), ["a", "b", "status"]);
+        // Each list has another one.
+        let (cluster, written) = server(|list| vec![format!("o{list}")], "v1");
+        let unsettled = migrate(&cluster, &bucket_definition(), 1, &Silent).await;
+        assert!(matches!(unsettled, Err(MigrateError::Unsettled)), "{unsettled:?}");
+        assert!(!written.lock().unwrap().contains(&"status".to_owned()));
     }
 
     #[test]
