@@ -173,7 +173,7 @@ fn fingerprint(item: &Item) -> Vec<String> {
     item.cells
         .iter()
         .map(|cell| match cell {
-            Cell::Since(moment) => moment.to_string(),
+            Cell::Since(moment) | Cell::Due(moment) => moment.to_string(),
             other => other.full(epoch),
         })
         .collect()

@@ -62,6 +62,8 @@ pub enum Cell {
     Share(i64, i64),
     /// A moment, shown as the time since then.
     Since(Timestamp),
+    /// A moment by which something is due, shown as the time until then or since.
+    Due(Timestamp),
 }
 
 impl Cell {
@@ -92,16 +94,20 @@ impl Cell {
             Cell::Count(count) => count.to_string(),
             Cell::Share(ready, desired) => format!("{ready}/{desired}"),
             Cell::Since(moment) => short_age(*moment, now),
+            Cell::Due(moment) if *moment <= now => format!("overdue by {}", short_age(*moment, now)),
+            Cell::Due(moment) => format!("in {}", short_age(now, *moment)),
         }
     }
 
-    /// Orders cells of one column: numbers by value, moments by age (youngest first), the rest by text; absent comes last.
+    /// Orders cells of one column: numbers by value, moments by age (youngest first), what is due by when it
+    /// is, the rest by text; absent comes last.
     pub fn order(&self, other: &Self) -> Ordering {
         let rank = |cell: &Cell| u8::from(matches!(cell, Cell::Absent | Cell::Unknown));
         match (self, other) {
             (Cell::Count(a), Cell::Count(b)) => a.cmp(b),
             (Cell::Share(a, b), Cell::Share(c, d)) => (a, b).cmp(&(c, d)),
             (Cell::Since(a), Cell::Since(b)) => b.cmp(a),
+            (Cell::Due(a), Cell::Due(b)) => a.cmp(b),
             (
                 Cell::Text(a) | Cell::Kind(a) | Cell::Revision(a) | Cell::Message(a),
                 Cell::Text(b) | Cell::Kind(b) | Cell::Revision(b) | Cell::Message(b),
@@ -197,5 +203,8 @@ mod tests {
         assert_eq!(Cell::Absent.order(&Cell::Text("z".into())), Ordering::Greater);
         let (old, young) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(9).unwrap());
         assert_eq!(Cell::Since(young).order(&Cell::Since(old)), Ordering::Less);
+        assert_eq!(Cell::Due(young).order(&Cell::Due(old)), Ordering::Greater);
+        assert_eq!(Cell::Due(old).full(young), "overdue by 8s");
+        assert_eq!(Cell::Due(young).full(old), "in 8s");
     }
 }

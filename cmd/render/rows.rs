@@ -417,7 +417,7 @@ impl Row for SuspendedRow {
             Cell::text(&self.name),
             Cell::since(self.since),
             Cell::some_text(self.by.as_deref()),
-            Cell::text(&self.due),
+            self.until.map_or(Cell::Absent, Cell::Due),
             Cell::message(self.reason.as_deref().unwrap_or_default()),
         ]
     }

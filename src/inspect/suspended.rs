@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{FLUX_KINDS, FluxKind, Suspension};
 use crate::api::well_known::{SUSPEND_REASON_ANNOTATION, SUSPEND_UNTIL_ANNOTATION};
-use crate::format::age::short_age;
 use crate::k8s::diff::Segment;
 use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::{fields, managed_fields};
@@ -39,9 +38,6 @@ pub struct SuspendedRow {
     pub overdue: bool,
     #[serde(skip)]
     pub group: &'static str,
-    /// `in 2h`, `overdue by 5m`.
-    #[serde(skip)]
-    pub due: String,
 }
 
 impl SuspendedRow {
@@ -69,11 +65,6 @@ impl SuspendedRow {
             until,
             overdue,
             group: kind.group,
-            due: match until {
-                Some(until) if overdue => format!("overdue by {}", short_age(until, now)),
-                Some(until) => format!("in {}", short_age(now, until)),
-                None => String::new(),
-            },
         })
     }
 }
@@ -140,12 +131,14 @@ mod tests {
         ]);
         let now = "2026-11-22T12:00:00Z".parse().unwrap();
         let rows = rows(&snapshot, &all_kinds(), None, None, now);
-        let told: Vec<_> =
-            rows.iter().map(|row| (row.name.as_str(), row.due.as_str(), row.reason.as_deref())).collect();
+        let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.overdue, row.reason.as_deref())).collect();
         assert_eq!(
             told,
-            [("late", "overdue by 3h", Some("migration")), ("flux", "", None), ("later", "in 120m", Some("migration"))]
+            [("late", true, Some("migration")), ("flux", false, None), ("later", false, Some("migration"))]
         );
+        let until = rows.iter().map(|row| row.until.map(|until| until.to_string()));
+        let times = ["2026-11-22T09:00:00Z", "2026-11-22T14:00:00Z"].map(|time| Some(time.to_owned()));
+        assert!(until.eq([times[0].clone(), None, times[1].clone()]), "{rows:?}");
         let since = "2026-11-22T08:00:00Z".parse().ok();
         assert!(rows.iter().all(|row| row.by.as_deref() == Some("flux") && row.since == since), "{rows:?}");
     }
