@@ -121,6 +121,19 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     }
     let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let own = words.split_first().and_then(|(noun, names)| noun_of(verb, noun, names));
+    let follows_flag = positions
+        .first()
+        .is_some_and(|at| arguments.get(at - 1).is_some_and(|before| before.to_string_lossy().starts_with('-')));
+    if own.is_none()
+        && follows_flag
+        && object_words(&words, nouns, verb).is_none()
+        && let Some(noun) = nothing_but_a_file(arguments, verb)
+    {
+        // It may be the value of a flag that nobody knows: then that flag is what is wrong.
+        let mut ordered = arguments.to_vec();
+        ordered.splice(first + 1..first + 1, noun.into_iter().map(OsString::from));
+        return Some(ordered);
+    }
     let replaced = match (words.split_first(), own) {
         (None, _) if !is_object => nothing_but_a_file(arguments, verb)?,
         (None, _) => return None,
@@ -551,6 +564,7 @@ mod tests {
         // A file is an instance.
         ("apply -f flux.yaml", "apply instance -f flux.yaml"),
         ("apply --plan flux.plan", "apply instance --plan flux.plan"),
+        ("apply -f flux.yaml --nope yaml", "apply instance -f flux.yaml --nope yaml"),
         ("plan -f -", "plan instance -f -"),
         ("diff --filename=flux.yaml", "diff instance --filename=flux.yaml"),
         ("apply instance -f flux.yaml", "apply instance -f flux.yaml"),
