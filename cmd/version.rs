@@ -59,7 +59,7 @@ async fn whole(args: &Args, shell: &Shell) -> Result<VersionView, CliError> {
         }),
     )
     .await??;
-    Ok(viewed.value)
+    Ok(viewed.with_warnings(shell))
 }
 
 fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliError> {

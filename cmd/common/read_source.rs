@@ -82,6 +82,14 @@ impl<T> Viewed<T> {
     pub fn or_refusal(self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
         self.unless_blind(is_empty).map(|viewed| viewed.value)
     }
+
+    /// The value, after a warning of everything that could not be read for it.
+    pub fn with_warnings(self, shell: &Shell) -> T {
+        for refusal in &self.refusals {
+            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+        }
+        self.value
+    }
 }
 
 impl<'a> Source<'a> {

@@ -63,7 +63,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         show_list(shell, &source, options, async || {
             let view =
                 |snapshot: &_| suspended::rows(snapshot, &kinds, namespace.as_deref(), selector.as_ref(), source.now());
-            let rows = source.view(shell, view).await?.or_refusal(Vec::is_empty)?;
+            let viewed = source.view(shell, view).await?.unless_blind(Vec::is_empty)?;
+            // A watch warns of what it may not look at itself, and once.
+            let rows = if args.watch { viewed.value } else { viewed.with_warnings(shell) };
             Ok(listing(&rows))
         })
         .await

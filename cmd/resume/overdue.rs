@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         let namespace = if args.all_namespaces { None } else { source.namespace("default") };
         let view = |snapshot: &_| suspended::rows(snapshot, &wanted, namespace.as_deref(), None, source.now());
-        let rows = source.view(shell, view).await?.or_refusal(Vec::is_empty)?;
+        let rows = source.view(shell, view).await?.unless_blind(Vec::is_empty)?.with_warnings(shell);
         let overdue = rows.into_iter().filter(|row| row.overdue);
         let targets: Vec<Target> = overdue
             .filter_map(|row| {

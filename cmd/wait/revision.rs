@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::cluster::watch::{Change, Follower};
-use flux_operator::cluster::{ClusterError, ListOptions};
+use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::revision::{
     Member, Progress as Standing, Revision, RevisionRollout, RevisionScope, Stage, rollout,
@@ -293,13 +293,22 @@ fn changes(session: &Session<'_>) -> Changes {
         let follower = Follower::new(&session.cluster, kind, None, ListOptions::default(), None);
         Some(
             stream::unfold(follower, move |mut follower| async move {
-                let change = follower.next().await;
+                let change = next_of(&mut follower).await;
                 Some(((name, change), follower))
             })
             .boxed(),
         )
     });
     stream::select_all(streams.collect::<Vec<_>>()).boxed()
+}
+
+/// The next change of a kind. Who may not list and watch it need not wait: nobody could tell whether the revision is there.
+async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
+    match follower.try_next().await {
+        Err(error) if error.is_api_missing() => Ok(Change::All(vec![])),
+        Err(error) if error.category() != Category::Denied => follower.next().await,
+        other => other,
+    }
 }
 
 /// Who is late or failed, each with its cause as far as that can be had.

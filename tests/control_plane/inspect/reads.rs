@@ -288,6 +288,18 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     ask(&["get", "all"]).exits(0).stdout_has("seen").stderr_has("not allowed to list");
     ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");
     ask(&["get", "resources", "ks"]).exits(5);
+    ask(&["version"]).exits(0).stdout_has("client").stderr_has("may not list fluxinstances");
+    // What sleeps of a kind that may be listed says nothing of the others.
+    for line in [&["get", "suspended"][..], &["resume", "--overdue"]] {
+        ask(line).exits(5);
+    }
+    let mut asleep = git("asleep", "a");
+    asleep["spec"]["suspend"] = true.into();
+    cluster.apply(&[asleep]).await;
+    ask(&["get", "suspended"]).exits(0).stdout_has("asleep").stderr_has("may not list kustomizations");
+    ask(&["resume", "--overdue"]).exits(0).stderr_has("nothing is overdue").stderr_has("may not list kustomizations");
+    let revision = ["wait", "revision", "main@sha1:0123456789012345678901234567890123456789", "--timeout", "60s"];
+    ask(&revision).exits(5).stderr_has("may not list");
     ask(&["check", "--pre"]).exits(1).stdout_has("✗ patch namespaces: not allowed");
 }
 
