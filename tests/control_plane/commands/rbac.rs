@@ -222,6 +222,8 @@ impl Stage {
             RELEASE => self.resource_set().await,
             "resume overdue --wait=false" => {
                 self.as_admin("suspend ks app --until 1s").await;
+                // Without a right there is still something that sleeps, and nothing that is overdue.
+                self.as_admin("suspend gitrepo app").await;
                 tokio::time::sleep(Duration::from_millis(1100)).await;
             }
             _ => {}
