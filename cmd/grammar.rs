@@ -121,19 +121,10 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     }
     let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let own = words.split_first().and_then(|(noun, names)| noun_of(verb, noun, names));
-    let follows_flag = positions
-        .first()
-        .is_some_and(|at| arguments.get(at - 1).is_some_and(|before| before.to_string_lossy().starts_with('-')));
-    if own.is_none()
-        && follows_flag
-        && object_words(&words, nouns, verb).is_none()
-        && let Some(noun) = nothing_but_a_file(arguments, verb)
-    {
-        // It may be the value of a flag that nobody knows: then that flag is what is wrong.
-        let mut ordered = arguments.to_vec();
-        ordered.splice(first + 1..first + 1, noun.into_iter().map(OsString::from));
-        return Some(ordered);
-    }
+    let follows_flag = || {
+        let before = positions.first().and_then(|at| arguments.get(at - 1));
+        before.is_some_and(|before| before.to_string_lossy().starts_with('-'))
+    };
     let replaced = match (words.split_first(), own) {
         (None, _) if !is_object => nothing_but_a_file(arguments, verb)?,
         (None, _) => return None,
@@ -150,7 +141,16 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
             _ if is_called(own, noun) && positions.first() == Some(&(first + 1)) => return None,
             _ => [vec![own.get_name().to_owned()], as_said(names)].concat(),
         },
-        (Some(_), None) => object_words(&words, nouns, verb).or_else(|| says_resource.then(|| as_said(&words)))?,
+        (Some(_), None) => match (object_words(&words, nouns, verb), nothing_but_a_file(arguments, verb)) {
+            (Some(replaced), _) => replaced,
+            (None, Some(noun)) if follows_flag() => {
+                // It may be the value of a flag that nobody knows: it stays behind that flag, which is what is wrong.
+                let mut ordered = arguments.to_vec();
+                ordered.splice(first + 1..first + 1, noun.into_iter().map(OsString::from));
+                return Some(ordered);
+            }
+            (None, _) => says_resource.then(|| as_said(&words))?,
+        },
     };
     // The words of the objects follow the verb, the flags follow them.
     let are_kinds = |word: &str| word.split(',').all(|kind| kinds::find(kind).is_some());

@@ -45,10 +45,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| found.iter().map(|object| impact(snapshot, object)).collect::<Vec<_>>()).await
         })
         .await??;
-        for refusal in &viewed.refusals {
-            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-        }
-        let found = viewed.value;
+        let found = viewed.with_warnings(shell);
         let whole = match found.as_slice() {
             [one] if objects.len() == 1 => structured(one, &args.view.output)?,
             all => structured(&json!({"items": all}), &args.view.output)?,

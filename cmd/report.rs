@@ -92,11 +92,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             source.view(shell, |snapshot| page(snapshot, options)).await
         });
         let viewed = looked.await??;
-        for refusal in &viewed.refusals {
-            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-        }
         let whereto = source.whereto();
-        let page = viewed.value.map_steps(|step| whereto.command(&step));
+        let page = viewed.with_warnings(shell).map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text)?,
             (None, Some(_)) if shell.rehearses() => {}

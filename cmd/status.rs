@@ -81,11 +81,8 @@ async fn look(shell: &Shell, source: &Source<'_>) -> Result<StatusView<String>, 
     let now = source.now();
     let view = source.view(shell, |snapshot| status(snapshot, &namespace, CLIENT, &known, now));
     let viewed = within(shell, view).await??;
-    for refusal in &viewed.refusals {
-        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-    }
     let whereto = source.whereto();
-    Ok(viewed.value.map_steps(|step| whereto.command(&step)))
+    Ok(viewed.with_warnings(shell).map_steps(|step| whereto.command(&step)))
 }
 
 fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -> Result<String, CliError> {

@@ -5,7 +5,7 @@ use flux_operator::inspect::changes;
 
 use crate::common::args::When;
 use crate::common::list::{ListRequest, place, show_list};
-use crate::common::read_source::{FromArgs, Source};
+use crate::common::read_source::{FromArgs, Source, warn_of_refusals};
 use crate::render::listing::listing;
 use crate::shell::output::OutputArgs;
 use crate::shell::{CliError, Exit, Shell};
@@ -59,9 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         show_list(shell, &source, options, async || {
             let since = args.since.before(source.now()).unwrap_or(jiff::Timestamp::MIN);
             let viewed = source.view(shell, |snapshot| changes::rows(snapshot, namespace.as_deref(), since)).await?;
-            for refusal in &viewed.refusals {
-                shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-            }
+            warn_of_refusals(shell, &viewed.refusals);
             Ok(listing(&viewed.or_refusal(Vec::is_empty)?))
         })
         .await

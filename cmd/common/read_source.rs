@@ -85,10 +85,15 @@ impl<T> Viewed<T> {
 
     /// The value, after a warning of everything that could not be read for it.
     pub fn with_warnings(self, shell: &Shell) -> T {
-        for refusal in &self.refusals {
-            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-        }
+        warn_of_refusals(shell, &self.refusals);
         self.value
+    }
+}
+
+/// Says what a view lacks because it could not be read.
+pub fn warn_of_refusals(shell: &Shell, refusals: &[ClusterError]) {
+    for refusal in refusals {
+        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
     }
 }
 

@@ -5,6 +5,7 @@ use flux_operator::inspect::read::from_cluster;
 use flux_operator::request::Absent;
 
 use crate::common::args::{DryRun, DryRunArgs, ResourceArgs, WaitArgs};
+use crate::common::read_source::warn_of_refusals;
 use crate::common::{Followed, Session, impact_text, request_deletion, uid_of, until_gone};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
@@ -48,9 +49,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let view = from_cluster::collect(&session.cluster, |snapshot| impact(snapshot, object));
             let attempted = format!("look at what goes with {}", session.place(&target.reference()));
             let found = session.bounded(&attempted, view).await?;
-            for refusal in &found.refusals {
-                shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-            }
+            warn_of_refusals(shell, &found.refusals);
             shell.status(impact_text(&found.value, false).trim_end());
         }
         let what = match targets.as_slice() {

@@ -31,11 +31,8 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         {
             return Err(error);
         }
-        for refusal in &viewed.refusals {
-            shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
-        }
         let whereto = source.whereto();
-        let found = viewed.value.map_steps(|step| whereto.command(&step));
+        let found = viewed.with_warnings(shell).map_steps(|step| whereto.command(&step));
         let text = match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {

@@ -332,13 +332,13 @@ async fn a_verification_sends_what_the_mirror_has_lost() {
     let place = Place::Repository(client(Credentials::Anonymous), named.clone());
     let platforms = world.images[1].manifests().unwrap();
     let layer = place.manifest(&platforms[1].digest.to_string()).await.unwrap().content.layers[1].digest.to_string();
-    for (kind, lost) in [("blob", layer), ("manifest", platforms[0].digest.to_string())] {
-        let words = match kind {
-            "blob" => vec!["blob", "delete", &named.to_string(), &lost].into_iter().map(str::to_owned).collect(),
-            _ => vec!["manifest".to_owned(), "delete".to_owned(), format!("{named}@{lost}")],
-        };
-        world.to.judge("regctl", &words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
-        world.call("check-mirror", &host, &[]).await.exits(1).stderr_has(&lost);
+    let platform = platforms[0].digest.to_string();
+    for (lost, words) in [
+        (&layer, &["blob", "delete", &named.to_string(), &layer][..]),
+        (&platform, &["manifest", "delete", &format!("{named}@{platform}")]),
+    ] {
+        world.to.judge("regctl", words).unwrap();
+        world.call("check-mirror", &host, &[]).await.exits(1).stderr_has(lost);
         let mended = world.call("mirror", &host, &["--verify", "-o", "json"]).await.exits(0).json();
         let states = [&mended["items"][0]["state"], &mended["items"][1]["state"]];
         assert_eq!(states, ["present", "copied"]);
