@@ -41,16 +41,16 @@ pub struct Args {
     #[arg(value_name = "RESOURCE", required = true, add = crate::common::complete::resources())]
     pub resource: Vec<String>,
     /// The values of a HelmRelease, merged as Helm gets them
-    #[arg(long)]
+    #[arg(long, alias = "show-values")]
     pub values: bool,
     /// The variables of a Kustomization's substitution
-    #[arg(long)]
+    #[arg(long, alias = "show-vars")]
     pub vars: bool,
     /// The conditions
-    #[arg(long)]
+    #[arg(long, alias = "show-status")]
     pub status: bool,
     /// What was released or applied before
-    #[arg(long)]
+    #[arg(long, alias = "show-history")]
     pub history: bool,
     /// Show the values that come from Secrets
     #[arg(long)]

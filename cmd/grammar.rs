@@ -242,6 +242,12 @@ pub fn unsaid(arguments: &[OsString], tree: &Command) -> Option<Unsaid> {
     Some(Unsaid { verb: verb.get_name().to_owned(), noun: noun.clone(), word: word.map(str::to_owned) })
 }
 
+/// The verb of a line that holds nothing but it and flags.
+pub fn verb_without_words<'a>(arguments: &[OsString], tree: &'a Command) -> Option<&'a Command> {
+    let (verb, positions) = verb_and_words(arguments, tree, first_word(arguments, tree)?)?;
+    positions.is_empty().then_some(verb)
+}
+
 /// What flux says of the kinds of a group, as `source git`; also for a slip of the fingers, and empty for a word that is no group.
 pub fn kinds_of_group(word: &str) -> Vec<String> {
     let group = singular(word);

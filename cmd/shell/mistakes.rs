@@ -11,8 +11,15 @@ use super::CliError;
 use crate::grammar;
 use crate::render::next_step::word as quoted;
 
-/// Words of kubectl, flux and helm that are none of ours, and the commands that are meant: `{}` are the words that follow.
+/// Words of kubectl, flux and helm that are none of ours, and the commands that are meant: `{}` are the words that follow. Of
+/// two rows that fit the first one holds.
 const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
+    ("push artifact", &["flux-operator artifact push {}"]),
+    ("pull artifact", &["flux-operator artifact pull {}"]),
+    ("diff artifact", &["flux-operator artifact diff {}"]),
+    ("tag artifact", &["flux-operator artifact tag {}"]),
+    ("list artifacts", &["flux-operator artifact list {}"]),
+    ("list artifact", &["flux-operator artifact list {}"]),
     ("list", &["flux-operator get {}"]),
     ("ls", &["flux-operator get {}"]),
     ("show", &["flux-operator get {}"]),
@@ -41,6 +48,9 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create secret helm", &["flux-operator create secret basic-auth", "flux-operator create secret tls"]),
     ("create secret oci", &["flux-operator create secret registry"]),
 ];
+/// flux's flag for a deletion that asks nobody, and ours. A hint and no other spelling: who means to be told less by it must not
+/// delete unasked.
+const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
 /// Flags of every command whose values are not shown.
 const SECRETS: [&str; 2] = ["--token", "--kube-token"];
 /// Verbs of Flux objects, and what there is for the objects of other kinds.
@@ -76,9 +86,12 @@ pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Comma
     let hint = line
         .file(&refused, error.kind(), tree)
         .or_else(|| line.log_flags(&refused))
+        .or_else(|| line.no_archive(&refused))
         .or_else(|| line.word_of_others(&refused))
         .or_else(|| line.group(&refused))
-        .or_else(|| line.other_kind(&refused));
+        .or_else(|| line.other_kind(&refused))
+        .or_else(|| line.asks_nobody(&refused, tree))
+        .or_else(|| line.no_instance(&refused, grammar::verb_without_words(arguments, tree)?));
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     hint.map(|hint| CliError::usage(first).hint(hint)).or_else(|| line.kind_of_no_instance(&refused))
@@ -191,11 +204,50 @@ impl Line {
 
     fn word_of_others(&self, word: &str) -> Option<String> {
         let at = self.position(word)?;
-        let (_, templates) = WORDS_OF_OTHERS.iter().find(|(words, _)| {
+        WORDS_OF_OTHERS.iter().find_map(|(words, templates)| {
             let words: Vec<&str> = words.split(' ').collect();
-            self.words.get(self.verb..=at).is_some_and(|said| said.iter().eq(&words))
+            let end = self.verb + words.len();
+            let said = self.words.get(self.verb..end).filter(|_| at < end)?;
+            said.iter().eq(&words).then(|| self.filled(templates, end))
+        })
+    }
+
+    /// `build artifact`, which writes an archive.
+    fn no_archive(&self, word: &str) -> Option<String> {
+        self.position(word).filter(|_| self.verb() == "build" && word == "artifact")?;
+        let told = "no archive is written here: `flux-operator artifact push REFERENCE --path DIR` packs and pushes at once, \
+                    and `flux build artifact` writes one";
+        Some(told.to_owned())
+    }
+
+    /// `delete ks app --silent`.
+    fn asks_nobody(&self, flag: &str, tree: &Command) -> Option<String> {
+        let (flags, ours) = ASKS_NOBODY;
+        let at = self.position(flag).filter(|_| flags.contains(&flag))?;
+        let mut words = self.words.clone();
+        *words.get_mut(at)? = ours.to_owned();
+        // Without a noun flux uninstalls what an instance stands for.
+        if self.verb() == "uninstall" && at == self.verb + 1 {
+            words.insert(at, "instance".to_owned());
+        }
+        let said = words.get(self.verb..)?;
+        let command = said.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
+        command.get_arguments().find(|argument| argument.get_long() == ours.strip_prefix("--"))?;
+        Some(Line { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
+    }
+
+    /// `plan --diff`: a flag of FluxInstances where neither the noun nor a file says so.
+    fn no_instance(&self, flag: &str, verb: &Command) -> Option<String> {
+        OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
+        let instance = verb.find_subcommand("instance")?;
+        instance.get_arguments().find(|argument| match flag.strip_prefix("--") {
+            Some(long) => argument.get_long() == Some(long),
+            None => argument.get_short() == flag.chars().nth(1),
         })?;
-        Some(self.filled(templates, at + 1))
+        let named = instance.get_positionals().next().map(|_| format!("flux-operator {} instance {{}}", self.verb()));
+        let of_file = format!("flux-operator {} -f FILE {{}}", self.verb());
+        let templates: Vec<&str> = named.iter().chain([&of_file]).map(String::as_str).collect();
+        Some(self.filled(&templates, self.verb + 1))
     }
 
     /// `get source`: one of flux's two words.

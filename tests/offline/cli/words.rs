@@ -87,6 +87,12 @@ const UNDERSTOOD: &[&str] = &[
     "logs ks app",
     "logs source git app",
     "debug hr app --values",
+    "debug hr app --show-values",
+    "debug hr --show-values app",
+    "debug hr app --show-status",
+    "debug hr app --show-history",
+    "debug ks app --show-vars",
+    "debug ks/app --show-history",
     "impact source git app",
     "trace deploy app",
     "events ks app --since 10m",
@@ -259,6 +265,17 @@ const MISTAKES: &[(&str, &str)] = &[
     ("sync ks x", "`flux-operator reconcile ks x`"),
     ("upgrade -f flux.yaml", "`flux-operator apply -f flux.yaml`"),
     ("edit ks x", "`kubectl edit ks x`"),
+    ("push artifact oci://x/y:z --path .", "`flux-operator artifact push oci://x/y:z --path .`"),
+    ("pull artifact oci://x/y -o d", "`flux-operator artifact pull oci://x/y -o d`"),
+    ("diff artifact oci://x/y --path=d", "`flux-operator artifact diff oci://x/y --path=d`"),
+    ("tag artifact oci://x/y --tag z", "`flux-operator artifact tag oci://x/y --tag z`"),
+    ("--timeout 5s list artifacts oci://x/y", "`flux-operator --timeout 5s artifact list oci://x/y`"),
+    ("list artifact oci://x/y", "`flux-operator artifact list oci://x/y`"),
+    ("build artifact --path d --output a.tgz", "`flux-operator artifact push REFERENCE --path DIR`"),
+    ("build artifact", "`flux build artifact`"),
+    ("delete ks x --silent", "`flux-operator delete resource Kustomization/x --yes`"),
+    ("delete source git x -s", "`flux-operator delete resource GitRepository/x --yes`"),
+    ("-n apps delete --silent hr x", "`flux-operator -n apps delete resource HelmRelease/x --yes`"),
     ("suspend all -n apps", "`flux-operator suspend KIND --all -n apps`"),
     ("-n apps resume all", "`flux-operator -n apps resume KIND --all`"),
     ("wait all", "`flux-operator wait KIND --all`"),
@@ -279,6 +296,13 @@ const MISTAKES: &[(&str, &str)] = &[
     ("plan hr x", "`flux-operator get hr`"),
     ("logs --kind=Kustomization --name=x", "`flux-operator logs Kustomization/x`"),
     ("logs --kind Kustomization --name x", "`flux-operator logs Kustomization/x`"),
+    // A flag of FluxInstances without one.
+    ("plan --diff", "`flux-operator plan instance --diff` or `flux-operator plan -f FILE --diff`"),
+    ("-n apps diff --diff", "`flux-operator -n apps diff instance --diff`"),
+    ("plan -o json", "`flux-operator plan instance -o json` or `flux-operator plan -f FILE -o json`"),
+    ("plan --out flux.plan -n apps", "`flux-operator plan instance --out flux.plan -n apps`"),
+    ("build -o images", "that is `flux-operator build -f FILE -o images` here"),
+    ("apply --yes", "that is `flux-operator apply -f FILE --yes` here"),
     // Several kinds where one is meant.
     ("why podinfo", "write KIND/NAME"),
     ("why ks,hr", "why looks at one kind at a time"),
@@ -310,6 +334,20 @@ fn every_mistake_is_told_with_what_was_meant() {
         let run = run(&words(line)).exits(2);
         assert!(run.stderr.contains(says), "{line}: {}", run.stderr);
         assert!(!run.stderr.contains("uninstall") && run.stdout.is_empty(), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
+    for line in ["uninstall --silent", "uninstall -s", "uninstall instance --silent"] {
+        run(&words(line)).exits(2).stderr_has("that is `flux-operator uninstall instance --yes` here");
+    }
+    // What asks nothing anyway has no such flag.
+    let suspend = run(&words("suspend ks x --silent")).exits(2);
+    assert!(!suspend.stderr.contains("--yes"), "{}", suspend.stderr);
+    for line in ["plan --nope", "plan --nope --diff", "plan ks --diff"] {
+        let run = run(&words(line)).exits(2);
+        assert!(!run.stderr.contains("plan instance"), "{line}: {}", run.stderr);
     }
 }
 
