@@ -5,11 +5,13 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::builder::Resettable;
+use flux_operator::format::yaml;
 use schemars::JsonSchema;
 use serde::de::Visitor;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::output::Format;
 use super::{CliError, Color, environment};
@@ -29,7 +31,8 @@ pub struct Config {
     pub color: Option<Color>,
     /// Contexts, `*` and `?` allowed, in which deleting and uninstalling wants the context's name, typed or with
     /// `--confirm-context`.
-    pub protected_contexts: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub protected_contexts: Vec<Glob>,
 }
 
 /// What may follow `-o`.
@@ -39,20 +42,48 @@ pub struct FormatText(String);
 
 impl<'de> Deserialize<'de> for FormatText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        // A visitor, so that a wrong text is refused while its place is known.
-        impl Visitor<'_> for Text {
-            type Value = FormatText;
+        let parse = |text: &str| text.parse::<Format>().map(|_| FormatText(text.to_owned())).map_err(|e| e.to_string());
+        deserializer.deserialize_str(Text("an output format", parse))
+    }
+}
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an output format")
-            }
+/// A pattern of names: `*` stands for any text, `?` for any character.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Glob(String);
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FormatText, E> {
-                text.parse::<Format>().map(|_| FormatText(text.to_owned())).map_err(E::custom)
-            }
+impl FromStr for Glob {
+    type Err = String;
+
+    /// What other globs have is refused: taken for itself it would protect nothing.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.chars().find(|c| "[]{}".contains(*c)) {
+            None => Ok(Glob(text.to_owned())),
+            Some(foreign) => Err(format!(
+                "the pattern {text} holds a {foreign}: only * (any text) and ? (any character) stand for something; write a \
+                 pattern for each name"
+            )),
         }
-        deserializer.deserialize_str(Text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Glob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text("a pattern of contexts", str::parse::<Glob>))
+    }
+}
+
+/// What is expected, and how its text is read: a visitor, so that a wrong text is refused while its place is known.
+struct Text<F>(&'static str, F);
+
+impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        (self.1)(text).map_err(E::custom)
     }
 }
 
@@ -60,12 +91,15 @@ impl Config {
     /// Reads the file of this user; none is like an empty one. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
     ///
     /// # Errors
-    /// Usage, with the line, when the file does not say what it may say.
+    /// Usage, with the line, when the file does not say what it may say; or when the variable holds a pattern that is none.
     pub fn read() -> Result<Config, CliError> {
         let mut config = path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
         if let Some(list) = environment::text(environment::PROTECTED_CONTEXTS) {
             let patterns = list.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
-            config.protected_contexts = patterns.map(str::to_owned).collect();
+            let patterns: Result<_, String> = patterns.map(str::parse).collect();
+            config.protected_contexts = patterns.map_err(|cause| {
+                CliError::usage(format!("cannot read the variable {}", environment::PROTECTED_CONTEXTS)).cause(cause)
+            })?;
         }
         Ok(config)
     }
@@ -95,18 +129,22 @@ impl Config {
     fn parse(text: &str) -> Result<Config, String> {
         // An empty file, or one of comments only, is null.
         serde_yaml::from_str::<Option<Config>>(text).map(Option::unwrap_or_default).map_err(|error| {
-            let text = error.to_string();
-            // Of a key that is there twice the library knows the place of neither.
-            let place = error.location().filter(|_| !text.contains("duplicate field"));
-            let line = place.map(|place| format!("line {}: ", place.line())).unwrap_or_default();
+            let told = error.to_string();
+            // Of a key that is there twice this library has the place of neither, and the reader of manifests that of the second.
+            let twice = || yaml::parse_documents(text).err()?.location().map(|place| place.line);
+            let line = match told.contains("duplicate field") {
+                true => twice(),
+                false => error.location().map(|place| place.line() as u64),
+            };
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
             // The library ends its text with the place.
-            format!("{line}{}", text.split(" at line ").next().unwrap_or_default())
+            format!("{line}{}", told.split(" at line ").next().unwrap_or_default())
         })
     }
 
     /// The pattern that protects a context, if one does.
     pub fn protects(&self, context: &str) -> Option<&str> {
-        self.protected_contexts.iter().map(String::as_str).find(|pattern| matches_glob(pattern, context))
+        self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| matches_glob(pattern, context))
     }
 
     /// The output without a flag: of the environment, else of this file.
@@ -213,18 +251,23 @@ mod tests {
             ("color: sometimes\n", 1, "sometimes"),
             ("protectedContexts: prod\n", 1, "sequence"),
             ("a: b: c\n", 1, ""),
+            ("namespace: a\n# again\nnamespace: b\n", 3, "duplicate field `namespace`"),
+            ("protectedContexts: [a]\n\n'protectedContexts': [b]\n", 3, "duplicate field `protectedContexts`"),
+            ("{output: wide,\n output: json}\n", 2, "duplicate field `output`"),
+            ("protectedContexts:\n- live\n- prod-[ab\n", 3, "the pattern prod-[ab holds a [: only * "),
+            ("protectedContexts: [\"prod-[ab]\"]\n", 1, "the pattern prod-[ab] holds a ["),
+            ("protectedContexts:\n- 'eu-{a,b}'\n", 2, "write a pattern for each name"),
         ] {
             let error = Config::parse(text).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(word), "{text:?}: {error}");
             assert_eq!(error.matches("line").count(), 1, "{error}");
         }
-        let twice = Config::parse("namespace: a\nnamespace: b\n").unwrap_err();
-        assert!(twice.contains("duplicate field `namespace`") && !twice.contains("line"), "{twice}");
     }
 
     #[test]
     fn a_pattern_protects_the_contexts_that_fit_it_whole() {
-        let config = Config { protected_contexts: vec!["prod-*".into(), "eu?".into()], ..Config::default() };
+        let config =
+            Config { protected_contexts: vec![Glob("prod-*".into()), Glob("eu?".into())], ..Config::default() };
         for (context, protected) in [
             ("prod-eu", Some("prod-*")),
             ("prod-", Some("prod-*")),

@@ -90,3 +90,18 @@ fn an_unknown_key_is_refused_with_its_line_and_help_still_helps() {
     refused.stderr_has("flux-operator/config.yaml").stderr_has("line 2: ").stderr_has("namspace").stderr_has("hint: ");
     run(&folder, &["--help"], &[]).exits(0);
 }
+
+#[test]
+fn a_pattern_of_contexts_that_would_protect_nothing_is_refused_where_it_stands() {
+    let wrong = folder("protectedContexts:\n- live\n- \"prod-[\"\n");
+    let refused = run(&wrong, VERSIONS, &[]).exits(2);
+    refused
+        .stderr_has("flux-operator/config.yaml")
+        .stderr_has("line 3: ")
+        .stderr_has("the pattern prod-[ holds a [: only * ");
+    // The variable is blamed itself.
+    let variable = |patterns| run(&folder(""), VERSIONS, &[("FLUX_OPERATOR_PROTECTED_CONTEXTS", patterns)]);
+    let refused = variable("live, prod-[ab").exits(2).stderr_has("the variable FLUX_OPERATOR_PROTECTED_CONTEXTS");
+    refused.stderr_has("the pattern prod-[ab holds a [").stderr_has("write a pattern for each name");
+    variable("live, prod-*,eu?").exits(0);
+}
