@@ -2,7 +2,11 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::{CliError, Exit, Shell, harmless};
+use crate::render::table::terminal_width;
+use crate::render::wrap::wrapped;
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConfirmArgs {
@@ -23,7 +27,8 @@ pub enum Agreement<'a> {
     Word(&'a str),
 }
 
-/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal there is nobody to ask: the command stops with a hint to `--yes`.
+/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal there is nobody to
+/// ask: the command stops with a hint to `--yes`.
 ///
 /// The terminal stays in its usual mode, so an interrupt leaves nothing to put back.
 ///
@@ -72,10 +77,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     if !std::io::stdin().is_terminal() || !shell.stderr_is_terminal() {
         return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal")).hint(hint));
     }
-    let question = match agreement {
-        Agreement::Yes => format!("{what}? [y/N] "),
-        Agreement::Word(word) => format!("{what}?\nType {word} to go ahead: "),
-    };
+    let question = question(what, &agreement, terminal_width());
     {
         let mut stderr = std::io::stderr().lock();
         let _ = write!(stderr, "{}", harmless(&question)).and_then(|()| stderr.flush());
@@ -96,6 +98,18 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     }
 }
 
+/// The question in lines of at most 80 columns, or as long as the longest name in it: a name stays whole.
+fn question(what: &str, agreement: &Agreement<'_>, width: usize) -> String {
+    let folded = |text: &str| {
+        let longest = text.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or_default();
+        wrapped(text, width.min(80).max(longest), usize::MAX).join("\n")
+    };
+    match agreement {
+        Agreement::Yes => format!("{} ", folded(&format!("{what}? [y/N]"))),
+        Agreement::Word(word) => format!("{}\nType {word} to go ahead: ", folded(&format!("{what}?"))),
+    }
+}
+
 fn agreed(answer: &str, agreement: &Agreement<'_>) -> bool {
     match agreement {
         Agreement::Yes => answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"),
@@ -106,6 +120,21 @@ fn agreed(answer: &str, agreement: &Agreement<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_keeps_within_80_columns_as_far_as_its_names_do() {
+        let what = "delete kustomization/flux-system/podinfo (context production, https://10.0.0.1:6443): \
+                    the context production is protected (prod*)";
+        let lines = |width| question(what, &Agreement::Word("production"), width);
+        let shown = lines(200);
+        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+        assert_eq!(shown.replace('\n', " "), format!("{what}? Type production to go ahead: "));
+        assert!(lines(60).lines().all(|line| line.len() <= 60), "{}", lines(60));
+        assert_eq!(question("delete it", &Agreement::Yes, 80), "delete it? [y/N] ");
+        let name = "a".repeat(90);
+        let long = question(&format!("delete {name} now"), &Agreement::Yes, 80);
+        assert!(long.contains(&name), "{long}");
+    }
 
     #[test]
     fn only_a_clear_yes_or_the_whole_word_agrees() {

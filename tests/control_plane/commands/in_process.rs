@@ -799,6 +799,8 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
     })
     .await;
     assert_eq!(code, 1, "{shown}");
+    let question = shown.lines().skip_while(|line| !line.contains("delete kustomization/"));
+    assert!(question.clone().count() > 1 && question.clone().all(|line| line.trim_end().len() <= 80), "{shown}");
     let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes --timeout 20s");
     let (code, shown) = on_terminal(move || {
         session.exp_string("Type test to go ahead: ").expect("the question");
