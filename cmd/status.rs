@@ -113,8 +113,7 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
     match &view.instance {
         None => screen.marked("Instance", Some(false), "there is none in this namespace"),
         Some(row) => {
-            let since = row.last_reconciled.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
-            let says = format!("{}/{}  Ready is {}{since}: {}", row.namespace, row.name, row.ready, row.message);
+            let says = format!("{}/{}  {}", row.namespace, row.name, row.says(now));
             screen.marked("Instance", Some(row.ready == "True"), &says);
         }
     }
@@ -126,7 +125,11 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
     for row in &view.sync {
         let revision =
             row.revision.as_deref().map(|revision| format!("  {}", short_revision(revision))).unwrap_or_default();
-        let message = if row.ready == "True" { String::new() } else { format!("  {}", row.message) };
+        let message = match row.ready.as_str() {
+            "True" => String::new(),
+            "Suspended" => format!("  suspended: {}", row.message),
+            _ => format!("  {}", row.message),
+        };
         screen.marked("Sync", Some(row.ready == "True"), &format!("{}/{}{revision}{message}", row.kind, row.name));
     }
     let longest = view.kinds.iter().map(|counts| counts.kind.len()).max().unwrap_or_default();

@@ -175,8 +175,7 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
     match &view.instance {
         None => line("Instance", Tone::Bad, "there is none")?,
         Some(row) => {
-            let since = row.last_reconciled.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
-            let says = format!("{}/{}: Ready is {}{since}: {}", row.namespace, row.name, row.ready, row.message);
+            let says = format!("{}/{}: {}", row.namespace, row.name, row.says(now));
             line("Instance", Tone::of_ready(&row.ready), &says)?;
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::api::kinds;
 use crate::api::well_known::condition::READY;
+use crate::format::age::short_age;
 use crate::k8s::fields;
 
 /// One FluxInstance.
@@ -62,6 +63,21 @@ impl InstanceRow {
                 None => "Not initialized".into(),
             },
         }
+    }
+}
+
+impl InstanceRow {
+    /// How the instance stands at a moment, in a sentence: of one that is suspended the age is that of its last run, and not of its
+    /// rest.
+    pub fn says(&self, now: Timestamp) -> String {
+        let age = self.last_reconciled.map(|at| format!("{} ago", short_age(at, now)));
+        let stands = match (self.ready.as_str(), age) {
+            ("Suspended", Some(age)) => format!("suspended; its last run {age}"),
+            ("Suspended", None) => "suspended".to_owned(),
+            (ready, Some(age)) => format!("Ready is {ready}, {age}"),
+            (ready, None) => format!("Ready is {ready}"),
+        };
+        format!("{stands}: {}", self.message)
     }
 }
 
@@ -138,6 +154,17 @@ mod tests {
         changed["metadata"]["generation"] = 2.into();
         changed["status"]["conditions"][0]["observedGeneration"] = 1.into();
         assert_eq!(InstanceRow::of(&changed).message, fields::CHANGED_SINCE);
+    }
+
+    #[test]
+    fn the_age_of_a_suspended_instance_is_told_as_that_of_its_last_run() {
+        let says = |object: &Value| InstanceRow::of(object).says("2026-01-04T00:00:00Z".parse().unwrap());
+        let mut suspended = instance();
+        assert_eq!(says(&suspended), "Ready is True, 3d ago: Reconciliation finished in 1s");
+        suspended["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
+        assert_eq!(says(&suspended), "suspended; its last run 3d ago: Reconciliation finished in 1s");
+        suspended["status"] = Value::Null;
+        assert_eq!(says(&suspended), "suspended: Not initialized");
     }
 
     #[test]
