@@ -57,8 +57,25 @@ pub fn deployments<'a>(snapshot: &'a Snapshot, namespace: Option<&str>) -> Vec<&
     snapshot.list_labelled(&DEPLOYMENT, namespace, PART_OF_FLUX)
 }
 
-/// Names of the controllers an instance has (by its status and its inventory) that have no Deployment, sorted.
+/// Names of the controllers an instance has that have no Deployment, sorted.
 pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
+    let (unfound, namespace) = (unfound(snapshot, instance), fields::namespace(instance));
+    unfound.into_iter().filter(|name| by_name(snapshot, namespace, name).is_none()).collect()
+}
+
+/// The Deployments of an instance's controllers that lack the label by which Flux's own are found, by name.
+pub fn unlabelled<'a>(snapshot: &'a Snapshot, instance: &Value) -> Vec<&'a Value> {
+    let namespace = fields::namespace(instance);
+    unfound(snapshot, instance).iter().filter_map(|name| by_name(snapshot, namespace, name)).collect()
+}
+
+/// Whatever its labels are: all of the namespace are listed for it, as who may list them need not be allowed to get one.
+fn by_name<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, name: &str) -> Option<&'a Value> {
+    snapshot.list(&DEPLOYMENT, namespace).into_iter().find(|deployment| fields::name(deployment) == name)
+}
+
+/// Names of the controllers an instance has (by its status and its inventory) that are not among the Deployments of Flux, sorted.
+fn unfound(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     let namespace = fields::namespace(instance);
     let components = fields::items(instance, "/status/components").iter().map(|c| fields::text(c, "/name").to_owned());
     let owned = inventory::entries(instance)
@@ -84,7 +101,8 @@ pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
     pods.into_iter().filter(|pod| selected(pod)).collect()
 }
 
-/// The rows of one namespace or all: every Deployment of Flux, and what an instance's status lists without one.
+/// The rows of one namespace or all: every Deployment of Flux, and what an instance's status lists beside them, whether there is a
+/// Deployment of that name without the label of Flux or none.
 ///
 /// `distribution_args` gives the arguments the distribution starts a controller with, where it is known.
 pub fn rows(
@@ -93,15 +111,20 @@ pub fn rows(
     instances: &[&Value],
     distribution_args: impl Fn(&Value) -> Option<Vec<String>>,
 ) -> Vec<ComponentRow> {
-    let mut rows: Vec<_> = deployments(snapshot, namespace)
-        .into_iter()
-        .map(|deployment| row(snapshot, deployment, distribution_args(deployment).as_deref()))
-        .collect();
+    let labelled = deployments(snapshot, namespace);
+    // Before, every controller would be looked for by name.
+    let is_answered = snapshot.knows(&DEPLOYMENT) && !snapshot.is_loading();
+    let shown = |deployment| row(snapshot, deployment, distribution_args(deployment).as_deref());
+    let mut rows: Vec<_> = labelled.into_iter().map(shown).collect();
     for instance in instances {
         let namespace = fields::namespace(instance).unwrap_or_default();
         for component in fields::items(instance, "/status/components") {
             let name = fields::text(component, "/name");
             if name.is_empty() || rows.iter().any(|row| row.namespace == namespace && row.name == name) {
+                continue;
+            }
+            if is_answered && let Some(unlabelled) = by_name(snapshot, Some(namespace), name) {
+                rows.push(shown(unlabelled));
                 continue;
             }
             rows.push(ComponentRow {
@@ -181,6 +204,7 @@ fn amounts(container: &Value, pointer: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::read::snapshot::{Answer, Need};
     use serde_json::json;
 
     fn dump() -> Snapshot {
@@ -210,6 +234,36 @@ mod tests {
         assert_eq!(row.extra_args, ["--concurrent=20"]);
         assert_eq!(row.missing_args, ["--enable-leader-election"]);
         assert_eq!(row.requests.as_deref(), Some("50m/64Mi"));
+    }
+
+    #[test]
+    fn a_controller_without_its_label_is_not_missing_and_only_then_all_are_listed() {
+        let instance = json!({"metadata": {"namespace": "flux-system"},
+            "status": {"components": [{"name": "other"}, {"name": "source-controller"}, {"name": "gone"}]}});
+        let dump = dump();
+        assert_eq!(missing(&dump, &instance), ["gone"]);
+        let names: Vec<_> = unlabelled(&dump, &instance).into_iter().map(fields::name).collect();
+        assert_eq!(names, ["other"]);
+        let rows = rows(&dump, Some("flux-system"), &[&instance], |_| None);
+        let found: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.status == Status::NotFound)).collect();
+        assert_eq!(found, [("gone", true), ("other", false), ("source-controller", false)]);
+        // A cluster in which all are found is asked for those with the label only.
+        let mut cluster = Snapshot::of_cluster();
+        let well = json!({"metadata": {"namespace": "flux-system"}, "status": {"components": [{"name": "source-controller"}]}});
+        assert!(missing(&cluster, &well).is_empty());
+        let needs = cluster.take_needs();
+        assert!(matches!(needs.as_slice(), [Need::List { selector: Some(_), .. }]), "{needs:?}");
+        let listed = deployments(&dump, None).into_iter().cloned().collect();
+        cluster.answer(needs[0].clone(), Answer::Objects(listed));
+        assert!(missing(&cluster, &well).is_empty() && unlabelled(&cluster, &well).is_empty());
+        assert!(cluster.take_needs().is_empty());
+        super::rows(&cluster, Some("flux-system"), &[&well], |_| None);
+        let lists_all = |needs: &[Need]| {
+            needs.iter().any(|need| matches!(need, Need::List { resource, .. } if *resource == DEPLOYMENT))
+        };
+        assert!(!lists_all(&cluster.take_needs()));
+        missing(&cluster, &instance);
+        assert!(lists_all(&cluster.take_needs()));
     }
 
     #[test]

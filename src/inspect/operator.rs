@@ -62,8 +62,11 @@ mod tests {
         let mut without_election = operator(1, 1);
         without_election["spec"]["template"]["spec"]["containers"] =
             json!([{"args": ["--enable-leader-election=false"]}]);
+        let mut relabelled = operator(1, 1);
+        relabelled["metadata"]["labels"] = json!({"app.kubernetes.io/name": "x", "app.kubernetes.io/part-of": "x"});
         let cases = [
             (vec![operator(1, 1)], "Running"),
+            (vec![relabelled], "Running"),
             (vec![operator(1, 1), lease("pod_1", fresh)], "Running"),
             (vec![operator(1, 1), lease("pod_1", old)], "Silent"),
             (vec![operator(1, 1), lease("", old)], "Running"),

@@ -67,7 +67,7 @@ pub struct ControllerRow {
     pub ready_pods: i64,
     pub desired_pods: i64,
     pub status: Status,
-    /// What its pods say, else its Deployment; absent when it runs.
+    /// What its pods say, else its Deployment, and that this lacks the label of Flux; absent when it runs and has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -122,11 +122,18 @@ pub fn status(snapshot: &Snapshot, namespace: &str, client: &str, known: &[Strin
     let operator = operator_summary(&operator::state(snapshot, namespace, now));
     let row = instance.map(InstanceRow::of);
     let is_ready = row.as_ref().is_some_and(|row| row.ready == "True");
-    let run = controllers.iter().all(|controller| controller.status == Status::Current);
+    let run = controllers.iter().all(|controller| controller.message.is_none());
     StatusView {
         well: is_ready && run && failing == 0 && operator.state != "Stopped" && operator.state != "Silent",
         versions: version(snapshot, instance, client, known),
-        next: next(instance, is_ready && run, failing, &failures),
+        next: match instance {
+            // All that is wrong is what the next run puts back.
+            Some(instance) if is_ready && !run && controllers.iter().all(|one| one.status == Status::Current) => {
+                let in_process = ["Absent", "Stopped", "Silent"].contains(&operator.state);
+                Some(NextStep::Reconcile { object: ObjectId::of(instance), in_process, force: false })
+            }
+            _ => next(instance, is_ready && run, failing, &failures),
+        },
         operator,
         instance: row,
         controllers,
@@ -143,29 +150,41 @@ fn fails(row: &ResourceRow) -> bool {
 }
 
 fn controllers(snapshot: &Snapshot, namespace: &str, instance: Option<&Value>) -> Vec<ControllerRow> {
-    let running = components::deployments(snapshot, Some(namespace)).into_iter().map(|deployment| {
-        let health = kstatus::compute(deployment);
-        let message = (!health.is_current())
-            .then(|| trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message));
-        ControllerRow {
-            name: fields::name(deployment).into(),
-            ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
-            desired_pods: desired_replicas(deployment),
-            status: health.status,
-            message,
-        }
-    });
+    let labelled = components::deployments(snapshot, Some(namespace)).into_iter();
+    let mut all: Vec<ControllerRow> = labelled.map(|deployment| controller(snapshot, deployment)).collect();
+    let unlabelled = instance.map(|instance| components::unlabelled(snapshot, instance)).unwrap_or_default();
+    all.extend(unlabelled.into_iter().map(|deployment| {
+        let row = controller(snapshot, deployment);
+        let lacks = format!("lacks the label {}", components::PART_OF_FLUX);
+        let message = match &row.message {
+            None => format!("it runs, but {lacks}"),
+            Some(trouble) => format!("{trouble}; it {lacks}"),
+        };
+        ControllerRow { message: Some(message), ..row }
+    }));
     let missing = instance.map(|instance| components::missing(snapshot, instance)).unwrap_or_default();
-    let missing = missing.into_iter().map(|name| ControllerRow {
+    all.extend(missing.into_iter().map(|name| ControllerRow {
         name,
         ready_pods: 0,
         desired_pods: 1,
         status: Status::NotFound,
         message: Some("the instance has it, and there is no Deployment".into()),
-    });
-    let mut all: Vec<ControllerRow> = running.chain(missing).collect();
+    }));
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+fn controller(snapshot: &Snapshot, deployment: &Value) -> ControllerRow {
+    let health = kstatus::compute(deployment);
+    let message = (!health.is_current())
+        .then(|| trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message));
+    ControllerRow {
+        name: fields::name(deployment).into(),
+        ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
+        desired_pods: desired_replicas(deployment),
+        status: health.status,
+        message,
+    }
 }
 
 /// The Flux objects of the instance's inventory: that is what its sync consists of.
@@ -265,6 +284,22 @@ mod tests {
         ] {
             let view = view(unwell);
             assert!(!view.well && view.next.is_some(), "{view:?}");
+        }
+    }
+
+    #[test]
+    fn a_controller_without_the_label_of_flux_is_shown_as_it_runs_and_as_not_well() {
+        for ready in [1, 0] {
+            let mut deployment = controller(ready);
+            deployment["metadata"]["labels"]["app.kubernetes.io/part-of"] = "somebody".into();
+            let view = view(vec![instance("True"), deployment]);
+            let row = view.controllers.first().unwrap();
+            assert_eq!((view.controllers.len(), row.ready_pods, row.desired_pods), (1, ready, 1), "{row:?}");
+            let lacks = "lacks the label app.kubernetes.io/part-of=flux";
+            let says = row.message.as_deref().unwrap_or_default();
+            assert!(says.ends_with(lacks) && says.starts_with("it runs, but ") == (ready == 1), "{row:?}");
+            assert!(!view.well, "{view:?}");
+            assert_eq!(matches!(view.next, Some(NextStep::Reconcile { in_process: true, .. })), ready == 1, "{view:?}");
         }
     }
 

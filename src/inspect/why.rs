@@ -233,8 +233,8 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.reported() {
             return Some(cause);
         }
-        let deployments: Vec<_> = components::deployments(self.snapshot, Some(self.namespace()));
-        for deployment in deployments {
+        let labelled = components::deployments(self.snapshot, Some(self.namespace()));
+        for deployment in labelled.into_iter().chain(components::unlabelled(self.snapshot, instance)) {
             if let Some(cause) = self.deployment(deployment) {
                 return Some(cause);
             }

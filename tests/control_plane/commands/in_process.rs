@@ -685,8 +685,19 @@ async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_u
     status.stdout_has("✗ source-controller 0/1  the instance has it, and there is no Deployment").stdout_has("Next ");
     own.run("reconcile instance --in-process").await.exits(0);
     own.run("wait instance --timeout 20s").await.exits(0);
+    // One that lacks the label of Flux is there all the same.
+    let relabelled = Patch::Merge(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": "somebody"}}}));
+    own.deployments().patch("source-controller", &Default::default(), &relabelled).await.unwrap();
+    own.run("wait instance --timeout 20s").await.exits(0);
+    let status = own.run("status").await.exits(7);
+    status
+        .stdout_has("✗ source-controller 1/1  it runs, but lacks the label app.kubernetes.io/part-of=flux")
+        .stdout_has("Next         flux-operator reconcile instance flux -n flux-system --in-process");
+    own.run("reconcile instance --in-process").await.exits(0);
+    own.run("status").await.exits(0).stdout_has("✔ source-controller 1/1");
 
     own.run("suspend instance").await.exits(0);
+    own.run("status").await.exits(7).stdout_has("✗ flux-system/flux  suspended; its last run ");
     for flags in ["--in-process --yes", "--in-process --yes --force-in-process"] {
         let refused = own.run(&format!("uninstall instance {flags}")).await.exits(1);
         refused.stderr_has("is suspended").stderr_has("resume it first with");
