@@ -92,8 +92,18 @@ impl<'a> Walk<'a> {
         if let Some(other) = own().next() {
             return Some(unserved(object, name, other));
         }
+        if let Some(unlabelled) = self.unlabelled(name).filter(|controller| controller.serves(object)) {
+            return self.serving(&unlabelled);
+        }
         let is_expected = !all.is_empty() || self.is_component(name) || !is_attended(object);
         is_expected.then(|| self.absent(name, &all))
+    }
+
+    /// A controller of an instance that lacks the label of Flux.
+    fn unlabelled(&self, name: &str) -> Option<Controller<'a>> {
+        let instances = self.snapshot.list(&INSTANCE, None).into_iter();
+        let mut all = instances.flat_map(|instance| components::unlabelled(self.snapshot, instance));
+        all.find_map(|deployment| Controller::of(deployment).filter(|controller| controller.component == name))
     }
 
     /// Whether Flux works in this cluster, as far as a missing controller can tell: others do, or an instance has it.
@@ -297,5 +307,18 @@ mod tests {
         assert_eq!(told(vec![stopped]), Some((Reason::ControllerStopped, true)));
         assert_eq!(told(vec![other]), Some((Reason::ControllerMissing, true)));
         assert_eq!(told(vec![foreign]), Some((Reason::ControllerMissing, false)));
+    }
+
+    #[test]
+    fn a_controller_without_the_label_of_flux_is_one_all_the_same() {
+        let told = |replicas| {
+            let mut relabelled = deployment("source-controller", replicas, replicas);
+            relabelled["metadata"]["labels"] = json!({});
+            let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+                "metadata": {"name": "flux", "namespace": "fs"}, "status": {"components": [{"name": "source-controller"}]}});
+            judge(vec![relabelled, instance]).map(|found| found.cause.reason)
+        };
+        assert_eq!(told(1), None);
+        assert_eq!(told(0), Some(Reason::ControllerStopped));
     }
 }
