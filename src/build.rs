@@ -243,10 +243,10 @@ fn accumulate(
     if settings.network_policy {
         add(distribution.policies(version)?);
     }
-    let roles = roles(settings, distribution.rbac(version)?);
+    let (rbac, objects) = distribution.rbac_and_components(version, &settings.components)?;
+    let roles = roles(settings, rbac);
     let mut shards = Vec::new();
     let mut components = Vec::new();
-    let objects = distribution.component_objects(version, &settings.components)?;
     for (component, objects) in settings.components.iter().zip(objects) {
         if settings.is_sharded(*component) {
             // Only what runs once per shard is copied; a shard uses the main one's ServiceAccount and CRDs.
