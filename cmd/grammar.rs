@@ -410,8 +410,8 @@ pub fn first_word(arguments: &[OsString], tree: &Command) -> Option<usize> {
     positional(arguments, 1, &[tree])
 }
 
-/// The position of the next word, from `at` on, that is neither a flag nor its value.
-fn positional(arguments: &[OsString], mut at: usize, known: &[&Command]) -> Option<usize> {
+/// The position of the next word, from `at` on, that is neither a flag nor its value; the flags are those of the `known` commands.
+pub fn positional(arguments: &[OsString], mut at: usize, known: &[&Command]) -> Option<usize> {
     loop {
         let text = arguments.get(at)?.to_str()?;
         match text {

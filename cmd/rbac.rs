@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::cli::Cli;
-use crate::common::rehearsal::{self, Notes};
+use crate::common::rehearsal::{self, NOT_REHEARSED, Notes};
 use crate::grammar;
 use crate::shell::usage::as_error;
 use crate::shell::{CliError, Exit, Shell};
@@ -73,16 +73,6 @@ pub enum Format {
     Name,
 }
 
-/// Commands that are not rehearsed, and why.
-const NOT_REHEARSED: [(&str, &str); 7] = [
-    ("artifact", "it works with registries: it asks nothing of an API server"),
-    ("distribution", "it works with registries and files: it asks nothing of an API server"),
-    ("completion", "it asks nothing of an API server"),
-    ("explain", "it asks nothing of an API server"),
-    ("generate", "it asks nothing of an API server"),
-    ("controller", "the operator's own rights come with `flux-operator install --export`"),
-    ("rbac", "it needs the rights of the command that it is asked about"),
-];
 /// Flags of `rbac` itself, which take a value.
 const OWN_FLAGS: [&str; 6] = ["--user", "--group", "--service-account", "--name", "-o", "--output"];
 /// A command that waits for somebody else has asked for everything when it was still for so long.

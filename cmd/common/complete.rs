@@ -20,6 +20,7 @@ use flux_operator::k8s::ResourceType;
 
 use crate::common::Session;
 use crate::common::read_source::instance_type;
+use crate::common::rehearsal::is_rehearsed;
 use crate::grammar::{self, Unsaid};
 use crate::render::columns_of_kind::of_kind;
 use crate::render::listing::{Column, Row};
@@ -53,7 +54,8 @@ pub fn with_names(tree: Command) -> Command {
     let is_told = |word: &&String| with_flags && word.contains('=');
     let told: Vec<OsString> =
         whole_words(&line).iter().chain(line.last().filter(is_told)).map(OsString::from).collect();
-    let unsaid = grammar::unsaid(&told, &tree);
+    let asked_about = line_behind(&told, &tree);
+    let unsaid = grammar::unsaid(asked_about.as_ref().unwrap_or(&told), &tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
     let tree = match unsaid {
@@ -61,11 +63,32 @@ pub fn with_names(tree: Command) -> Command {
         None => tree,
     };
     let tree = commands_first(tree.mut_subcommands(takes_objects), &line, with_flags);
-    let tree = plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
+    let tree = ["tree", "why"].into_iter().fold(tree, |tree, verb| tree.mut_subcommand(verb, with_further_names));
+    let tree = if asked_about.is_some() { with_lines_behind_rbac(tree) } else { tree };
+    plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
         Some(_) => tree,
         None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
-    });
-    ["tree", "why"].into_iter().fold(tree, |tree, verb| tree.mut_subcommand(verb, with_further_names))
+    })
+}
+
+/// The line that `rbac` of a line that is still being written is asked about, the program's own name first; `None` for a line of
+/// another command.
+fn line_behind(line: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
+    let own = grammar::first_word(line, tree)?;
+    let rbac = tree.find_subcommand(line.get(own)?).filter(|verb| verb.get_name() == "rbac")?;
+    let behind = grammar::positional(line, own + 1, &[tree, rbac]).and_then(|at| line.get(at..)).unwrap_or_default();
+    Some([line.get(..1)?, behind].concat())
+}
+
+/// `rbac get <TAB>` is completed as `get <TAB>` is.
+fn with_lines_behind_rbac(tree: Command) -> Command {
+    let verbs: Vec<Command> = tree.get_subcommands().filter(|verb| is_rehearsed(verb)).cloned().collect();
+    tree.mut_subcommand("rbac", |rbac| {
+        let flags: Vec<Arg> = rbac.get_arguments().filter(|argument| !argument.is_positional()).cloned().collect();
+        let empty =
+            Command::new("rbac").disable_help_subcommand(true).disable_help_flag(rbac.is_disable_help_flag_set());
+        empty.args(flags).subcommands(verbs)
+    })
 }
 
 /// `tree ks a <TAB>`: a noun takes one name, and the grammar more.

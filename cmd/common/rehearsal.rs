@@ -7,16 +7,32 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::Command;
 use flux_operator::cluster::{Met, Rehearsal};
 use flux_operator::k8s::rbac::Permission;
 use serde::{Deserialize, Serialize};
 
 use crate::shell::CliError;
 
+/// Commands that are not rehearsed, and why.
+pub const NOT_REHEARSED: [(&str, &str); 7] = [
+    ("artifact", "it works with registries: it asks nothing of an API server"),
+    ("distribution", "it works with registries and files: it asks nothing of an API server"),
+    ("completion", "it asks nothing of an API server"),
+    ("explain", "it asks nothing of an API server"),
+    ("generate", "it asks nothing of an API server"),
+    ("controller", "the operator's own rights come with `flux-operator install --export`"),
+    ("rbac", "it needs the rights of the command that it is asked about"),
+];
 /// Rights that are withheld, as JSON.
 const WITHHELD: &str = "withheld";
 /// One line for every request: see [`Asked`].
 const ASKED: &str = "asked";
+
+/// Whether the rights of a command can be asked for.
+pub fn is_rehearsed(command: &Command) -> bool {
+    !command.is_hide_set() && NOT_REHEARSED.iter().all(|(word, _)| *word != command.get_name())
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Asked {

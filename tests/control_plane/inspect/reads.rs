@@ -346,6 +346,7 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
         &["flux-operator", "get", "gitrepo", "po"],
         &["flux-operator", "suspend", "resource", "gitrepo", "po"],
         &["flux-operator", "reconcile", "GitRepository", "po"],
+        &["flux-operator", "rbac", "--user", "jane", "reconcile", "gitrepo", "po"],
     ] {
         assert_eq!(ask(words).await.0, ["podinfo"], "{words:?}");
     }

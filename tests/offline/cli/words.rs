@@ -510,13 +510,28 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("get ks --kubeconfig kubeconfig --kube-context ", &["staging"], &[]),
     ("get ks --kubeconfig kubeconfig --kube-context=", &["--kube-context=staging"], &[]),
     ("get --rehea", &[], &["--rehearsal"]),
+    // A command line behind a command.
+    ("rbac ", &["get", "reconcile", "status"], &["rbac", "completion", "explain", "generate", "help", "--user"]),
+    ("rbac --", &["--user", "--group", "--service-account", "--name", "--output", "--namespace"], &["--sort-by"]),
+    ("rbac -o ", &["yaml", "json", "name"], &[]),
+    ("rbac g", &["get"], &["help"]),
+    ("rbac get ", &["instance", "components", "resources"], &[]),
+    ("-n apps rbac --user jane -o name get ", &["instance", "components", "resources"], &[]),
+    ("rbac get k", &["ks", "kustomization", "kustomizations"], &[]),
+    ("rbac get source ", &["git", "oci", "helm", "chart", "bucket"], &["kustomization"]),
+    ("rbac get ks --sort-by ", &["name", "path", "source"], &[]),
+    ("rbac --name x get ks/app --no", &["--no-headers"], &["--user"]),
+    ("rbac get ks -o ", &["wide", "json"], &[]),
+    ("rbac reconcile ks/app --with", &["--with-source"], &[]),
+    ("rbac plan -f fl", &["flux.yaml"], &[]),
+    ("rbac --user jane plan -f flux.yaml --di", &["--diff", "--distribution"], &[]),
+    ("rbac resume --over", &["--overdue"], &[]),
 ];
 
 /// Lines after which nothing is known, so that nothing may be offered: flags are for who types a dash.
 const NOTHING_KNOWN: &[&str] = &[
-    "rbac ",
-    "rbac get ",
     "-n apps rbac get ks ",
+    "rbac --user ",
     "get ks ",
     "get -A ks ",
     "tree instance ",
