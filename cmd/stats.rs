@@ -6,7 +6,7 @@ use flux_operator::inspect::report::{self, StatsRow};
 
 use crate::common::connect::cli_error;
 use crate::common::list::{ListRequest, place, show_list};
-use crate::common::read_source::{FromArgs, Source};
+use crate::common::read_source::{FromArgs, Source, Viewed};
 use crate::render::listing::{Listing, listing};
 use crate::shell::output::{Format, OutputArgs, no_names};
 use crate::shell::{CliError, Exit, Shell};
@@ -55,16 +55,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     let counted = pages::count(&session.cluster, &scope, |_, _| ()).await.map_err(|e| cli_error(&e))?;
                     let (mut rows, listed): (Vec<StatsRow>, Vec<Listed>) = counted.into_iter().unzip();
                     rows.retain(|row| row.running + row.suspended > 0);
-                    let denied = listed.into_iter().find_map(|one| match one {
-                        Listed::Denied(error) => Some(error),
+                    let denied = listed.into_iter().filter_map(|one| match one {
+                        Listed::Denied(error) => Some(*error),
                         _ => None,
                     });
-                    match denied {
-                        Some(error) if rows.is_empty() => return Err(cli_error(&error)),
-                        Some(error) => shell.warn(&format!("some kinds are left out: {}", error.reason)),
-                        None => {}
-                    }
-                    rows
+                    Viewed { value: rows, refusals: denied.collect() }.unless_blind(Vec::is_empty)?.with_warnings(shell)
                 }
             };
             let listing: Listing = listing(&rows);

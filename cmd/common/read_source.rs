@@ -1,14 +1,14 @@
 //! Where a read command reads from: a cluster, or a dump named by `--from`.
 
 use flux_operator::format::nearest::nearest;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::ClusterError;
+use flux_operator::cluster::{Access, ClusterError, Reason};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
@@ -91,10 +91,32 @@ impl<T> Viewed<T> {
 }
 
 /// Says what a view lacks because it could not be read.
-pub fn warn_of_refusals(shell: &Shell, refusals: &[ClusterError]) {
-    for refusal in refusals {
-        shell.warn(&format!("not everything could be looked at: {}", refusal.reason));
+pub fn warn_of_refusals<'a>(shell: &Shell, refusals: impl IntoIterator<Item = &'a ClusterError>) {
+    for reason in reasons(refusals.into_iter().map(|refusal| &refusal.reason)) {
+        shell.warn(&format!("not everything could be looked at: {reason}"));
     }
+}
+
+/// The reasons, each once; what one user may not do to several kinds in one place is one reason that names them.
+fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
+    let mut others = BTreeSet::new();
+    let mut denied: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for reason in refused {
+        match reason {
+            Reason::Forbidden { access: Access { user, verb, resource: Some(resource), namespace, .. } } => {
+                denied.entry((user, verb, namespace)).or_default().insert(resource);
+            }
+            other => {
+                others.insert(other.to_string());
+            }
+        }
+    }
+    for ((user, verb, namespace), resources) in denied {
+        let resource = Some(resources.into_iter().collect::<Vec<_>>().join(", "));
+        let (user, verb, namespace) = (user.clone(), verb.clone(), namespace.clone());
+        others.insert(Access { user, verb, resource, namespace, message: String::new() }.to_string());
+    }
+    others
 }
 
 impl<'a> Source<'a> {
@@ -496,6 +518,29 @@ fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_not_be_read_is_said_once_for_all_kinds_of_a_place() {
+        let denied = |verb: &str, resource: &str, namespace: Option<&str>| {
+            let some = |text: &str| Some(text.to_owned());
+            let (user, verb, resource) = (some("jane"), some(verb), some(resource));
+            let namespace = namespace.map(str::to_owned);
+            Reason::Forbidden { access: Access { user, verb, resource, namespace, message: "the server's".into() } }
+        };
+        let unclear =
+            || Reason::Forbidden { access: Access { message: "a webhook says no".into(), ..Access::default() } };
+        let refused = [
+            denied("list", "pods", None),
+            denied("list", "buckets.source.toolkit.fluxcd.io", None),
+            denied("get", "pods", Some("apps")),
+            unclear(),
+            denied("list", "pods", None),
+            unclear(),
+        ];
+        let said: Vec<String> = reasons(refused.iter()).into_iter().collect();
+        let all = "user jane may not list buckets.source.toolkit.fluxcd.io, pods in the whole cluster";
+        assert_eq!(said, ["a webhook says no", "user jane may not get pods in namespace apps", all]);
+    }
 
     #[test]
     fn words_name_kinds_or_objects_each_once() {

@@ -44,10 +44,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if is_named && let Some(error) = no_namespace(&source, Some(&namespace)).await {
             return Err(error);
         }
-        for refusal in &viewed.refusals {
-            shell.warn(&format!("the report is incomplete: {}", refusal.reason));
-        }
-        shell.print(&args.format.output.text(&viewed.value, "the report")?)?;
+        shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?)?;
         Ok(Exit::Done)
     })
 }

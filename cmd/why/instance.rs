@@ -1,14 +1,12 @@
 //! `why instance`: one screen from the instance to the first real cause.
 
-use std::collections::BTreeSet;
-
 use anstyle::AnsiColor;
 use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::common::lines::Lines;
-use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, within};
+use crate::common::read_source::{FromArgs, Source, Viewed, instance_type, warn_of_refusals, within};
 use crate::render::next_step::Whereto;
 use crate::shell::output::{Format, ViewArgs, name_line, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -59,11 +57,7 @@ pub fn answer(
     now: Timestamp,
     whereto: &Whereto,
 ) -> Result<Exit, CliError> {
-    let reasons: BTreeSet<_> =
-        answers.iter().flat_map(|viewed| &viewed.refusals).map(|one| one.reason.to_string()).collect();
-    for reason in reasons {
-        shell.warn(&format!("not everything could be looked at: {reason}"));
-    }
+    warn_of_refusals(shell, answers.iter().flat_map(|viewed| &viewed.refusals));
     let found = answers.into_iter().map(|viewed| viewed.value.map_steps(|step| whereto.command(&step)));
     let found: Vec<Why<String>> = found.collect();
     let whole = match found.as_slice() {

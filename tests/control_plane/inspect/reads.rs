@@ -296,8 +296,16 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     let mut asleep = git("asleep", "a");
     asleep["spec"]["suspend"] = true.into();
     cluster.apply(&[asleep]).await;
-    ask(&["get", "suspended"]).exits(0).stdout_has("asleep").stderr_has("may not list kustomizations");
-    ask(&["resume", "--overdue"]).exits(0).stderr_has("nothing is overdue").stderr_has("may not list kustomizations");
+    ask(&["get", "suspended"]).exits(0).stdout_has("asleep").stderr_has("kustomizations.kustomize.toolkit.fluxcd.io");
+    let overdue = ask(&["resume", "--overdue"]).exits(0).stderr_has("nothing is overdue");
+    overdue.stderr_has("kustomizations.kustomize.toolkit.fluxcd.io");
+    // One warning for all kinds of a place.
+    let place = format!(" in namespace {namespace}");
+    for view in ["why", "what-changed", "stats", "status"] {
+        let said = ask(&["-n", &namespace, view]).stderr_has("helmreleases.helm.toolkit.fluxcd.io").stderr;
+        let warnings = said.lines().filter(|line| line.contains(" may not list ") && line.ends_with(&place));
+        assert_eq!(warnings.count(), 1, "{view}: {said}");
+    }
     let revision = ["wait", "revision", "main@sha1:0123456789012345678901234567890123456789", "--timeout", "60s"];
     ask(&revision).exits(5).stderr_has("may not list");
     ask(&["check", "--pre"]).exits(1).stdout_has("✗ patch namespaces: not allowed");
