@@ -23,24 +23,44 @@ pub fn is_offered(candidate: &str) -> bool {
     !candidate.starts_with('-') || (!candidate.contains(UNTYPABLE) && is_begun())
 }
 
-/// bash hands `--for=ready` over as three words: the flag without the sign, and as many words as before.
+/// Any flag that takes no value: where a word was.
+const FILLER: &str = "--quiet";
+
+/// bash hands `--for=ready` and `arn:aws` over as three words each: the flag without the sign, the pieces at a colon together, and
+/// as many words as before.
 pub fn rejoined(words: Vec<String>) -> Vec<String> {
-    let mut words = words;
+    let mut words = joined_at_colons(words);
     for at in 1..words.len().saturating_sub(1) {
         if words.get(at).is_some_and(|word| word == "=")
             && words.get(at - 1).is_some_and(|word| word.starts_with('-') && word.len() > 1)
         {
             words.swap(at - 1, at);
-            // Any flag that takes no value.
             if let Some(sign) = words.get_mut(at - 1) {
-                *sign = "--quiet".to_owned();
+                *sign = FILLER.to_owned();
             }
         }
     }
     words
 }
 
-/// A shell of the library with the two rules above.
+fn joined_at_colons(words: Vec<String>) -> Vec<String> {
+    let count = words.len();
+    let mut joined: Vec<String> = vec![];
+    let mut goes_on = false;
+    for word in words {
+        let is_colon = word == ":";
+        match joined.last_mut() {
+            Some(last) if is_colon || goes_on => last.push_str(&word),
+            _ => joined.push(word),
+        }
+        goes_on = is_colon;
+    }
+    let fillers = std::iter::repeat_n(FILLER.to_owned(), count - joined.len());
+    joined.splice(joined.len().min(1)..joined.len().min(1), fillers);
+    joined
+}
+
+/// A shell of the library with the rules above.
 struct Answer<S>(S);
 
 impl<S: EnvCompleter> EnvCompleter for Answer<S> {
@@ -70,13 +90,17 @@ impl<S: EnvCompleter> EnvCompleter for Answer<S> {
         folder: Option<&Path>,
         answer: &mut dyn Write,
     ) -> Result<(), Error> {
-        let words = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let words = rejoined(words).into_iter().map(OsString::from).collect();
+        let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let piece = words.last().cloned().unwrap_or_default();
+        let words = rejoined(words);
+        // bash replaces no more than the piece behind the last colon.
+        let before = words.last().and_then(|word| word.strip_suffix(&piece)).unwrap_or_default().to_owned();
         let mut text = vec![];
-        self.0.write_complete(tree, words, folder, &mut text)?;
+        self.0.write_complete(tree, words.into_iter().map(OsString::from).collect(), folder, &mut text)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         text.split_inclusive(SEPARATORS)
             .filter(|candidate| is_offered(candidate))
+            .map(|candidate| candidate.strip_prefix(&before).unwrap_or(candidate))
             .try_for_each(|candidate| answer.write_all(candidate.as_bytes()))
     }
 }
@@ -91,6 +115,11 @@ mod tests {
         assert_eq!(rejoined("x wait --for = re"), "x wait --quiet --for re");
         assert_eq!(rejoined("x apply -f = fl"), "x apply --quiet -f fl");
         assert_eq!(rejoined("x get ks -l a = b"), "x get ks -l a = b");
+        assert_eq!(
+            rejoined("x get --context arn : aws : p"),
+            "x --quiet --quiet --quiet --quiet get --context arn:aws:p"
+        );
+        assert_eq!(rejoined("x get --context = a : p"), "x --quiet --quiet get --quiet --context a:p");
         assert_eq!(rejoined("x wait --for ="), "x wait --for =");
     }
 }

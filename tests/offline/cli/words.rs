@@ -509,6 +509,8 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("apply --filename = fl", &["flux.yaml"], &[]),
     ("get ks --kubeconfig kubeconfig --kube-context ", &["staging"], &[]),
     ("get ks --kubeconfig kubeconfig --kube-context=", &["--kube-context=staging"], &[]),
+    ("get ks --kubeconfig kubeconfig --context arn : aws : eks : cl", &["cluster/prod"], &[]),
+    ("get ks --kubeconfig kubeconfig --context = arn : a", &["aws:eks:cluster/prod"], &[]),
     ("get --rehea", &[], &["--rehearsal"]),
     // A command line behind a command.
     ("rbac ", &["get", "reconcile", "status"], &["rbac", "completion", "explain", "generate", "help", "--user"]),
@@ -542,7 +544,8 @@ const NOTHING_KNOWN: &[&str] = &[
 /// What Tab offers at the end of a line.
 fn offered(line: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = "{apiVersion: v1, kind: Config, contexts: [{name: staging, context: {cluster: c, user: u}}]}";
+    let kubeconfig = "{apiVersion: v1, kind: Config, contexts: [{name: staging, context: {cluster: c, user: u}}, \
+                      {name: 'arn:aws:eks:cluster/prod', context: {cluster: c, user: u}}]}";
     std::fs::write(folder.path().join("kubeconfig"), kubeconfig).expect("written");
     std::fs::write(folder.path().join("flux.yaml"), "").expect("written");
     let mut typed: Vec<&str> = vec!["flux-operator"];
