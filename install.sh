@@ -140,3 +140,12 @@ case ":${PATH:-}:" in
     *":$to:"*) ;;
     *) printf 'hint: add %s to your PATH\n' "$to" >&2 ;;
 esac
+# zsh reads completions from its fpath alone, which knows of few prefixes.
+case ${SHELL:-}:$to in
+    */zsh:/usr/bin | */zsh:/usr/local/bin) ;;
+    */zsh:*)
+        [ ! -f "$to/../share/zsh/site-functions/_flux-operator" ] ||
+            printf 'hint: for completion in zsh, put %s before compinit in .zshrc\n' \
+                "fpath=($(CDPATH='' cd -- "$to/../share/zsh/site-functions" && pwd) \$fpath)" >&2
+        ;;
+esac

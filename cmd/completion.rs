@@ -14,6 +14,8 @@ use crate::shell::{CliError, Exit, Shell};
 #[command(after_help = "Examples:\n  \
     # bash, for this session\n  \
     source <(flux-operator completion bash)\n\n  \
+    # zsh, for good: a folder of its fpath, before compinit runs\n  \
+    flux-operator completion zsh > \"${fpath[1]}/_flux-operator\"\n\n  \
     # fish, for good\n  \
     flux-operator completion fish > ~/.config/fish/completions/flux-operator.fish")]
 pub struct Args {
@@ -31,6 +33,13 @@ pub enum CompletionShell {
     Elvish,
     Nushell,
 }
+
+/// From a folder of zsh's `fpath` the script is read when Tab is pressed for the first time, as the function that has to answer.
+const ZSH_AS_FUNCTION: &str = "\
+if [[ $funcstack[1] == _flux-operator ]]; then
+    _clap_dynamic_completer_flux_operator
+fi
+";
 
 impl CompletionShell {
     /// File name under which the script is kept in `completions/`.
@@ -66,6 +75,9 @@ impl CompletionShell {
         completer
             .write_registration("COMPLETE", name, name, name, &mut script)
             .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
+        if matches!(self, CompletionShell::Zsh) {
+            script.extend(ZSH_AS_FUNCTION.bytes());
+        }
         Ok(script)
     }
 }
@@ -73,4 +85,18 @@ impl CompletionShell {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.print_bytes(&args.shell.script()?)?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_for_zsh_answers_the_first_tab_that_reads_it() {
+        let script = String::from_utf8(CompletionShell::Zsh.script().unwrap()).unwrap();
+        let (completer, read) = script.split_once("\ncompdef ").unwrap();
+        let name = read.split(' ').next().unwrap();
+        assert!(completer.contains(&format!("function {name}()")), "{script}");
+        assert!(read.ends_with(&format!("== _flux-operator ]]; then\n    {name}\nfi\n")), "{script}");
+    }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::{Command, CommandFactory, ValueEnum};
+use clap_complete::CompletionCandidate;
 
 use crate::cli::Cli;
 use crate::common::complete::{COMPLETING_PLUGIN, is_offered, with_names};
@@ -13,6 +14,10 @@ use crate::shell::Color;
 
 /// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
 const NO_FILES: &str = ":4";
+/// The same, and no space behind the only one (`ShellCompDirectiveNoSpace`).
+const NO_FILES_NO_SPACE: &str = ":6";
+/// What a word ends with that goes on.
+const GOES_ON: [char; 3] = ['=', '/', ':'];
 
 /// The command tree, in the words of whoever started the program.
 pub fn command_tree() -> Command {
@@ -43,19 +48,29 @@ pub fn complete(arguments: &[OsString]) -> bool {
     let index = arguments.len().saturating_sub(1);
     let here = std::env::current_dir().ok();
     let found = clap_complete::engine::complete(&mut completed_tree(), arguments.to_vec(), index, here.as_deref());
+    let found: Vec<_> = found.unwrap_or_default().into_iter().map(|one| (text_of(&one), one)).collect();
+    let found: Vec<_> = found.into_iter().filter(|(word, _)| is_offered(word)).collect();
+    // Of `--flag=value` kubectl's scripts expect the value: the flag is there already.
+    let typed = arguments.last().map(|word| word.to_string_lossy()).unwrap_or_default();
+    let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);
     let mut text = String::new();
-    for candidate in found.unwrap_or_default() {
-        if !is_offered(&candidate.get_value().to_string_lossy()) {
-            continue;
-        }
+    for (word, candidate) in &found {
         let help = candidate.get_help().map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
-        text.push_str(&candidate.get_value().to_string_lossy());
+        text.push_str(word.strip_prefix(flag).unwrap_or(word));
         text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));
         text.push('\n');
     }
+    let directive = match found.as_slice() {
+        [(word, _)] if word.ends_with(GOES_ON) => NO_FILES_NO_SPACE,
+        _ => NO_FILES,
+    };
     // A reader that went away is no failure.
-    let _ = writeln!(std::io::stdout(), "{text}{NO_FILES}");
+    let _ = writeln!(std::io::stdout(), "{text}{directive}");
     true
+}
+
+fn text_of(candidate: &CompletionCandidate) -> String {
+    candidate.get_value().to_string_lossy().into_owned()
 }
 
 fn in_words_of_kubectl(tree: Command) -> Command {

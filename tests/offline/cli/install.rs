@@ -10,7 +10,11 @@ fn archive(folder: &Path, program: &str) -> (PathBuf, String) {
     {
         let gzip = flate2::write::GzEncoder::new(&mut bytes, flate2::Compression::fast());
         let mut tar = tar::Builder::new(gzip);
-        for (name, content) in [("release/flux-operator", program), ("release/man/flux-operator.1", ".TH X 1\n")] {
+        for (name, content) in [
+            ("release/flux-operator", program),
+            ("release/man/flux-operator.1", ".TH X 1\n"),
+            ("release/completions/_flux-operator", "#compdef flux-operator\n"),
+        ] {
             let mut header = tar::Header::new_gnu();
             header.set_size(content.len() as u64);
             header.set_mode(0o755);
@@ -26,7 +30,7 @@ fn archive(folder: &Path, program: &str) -> (PathBuf, String) {
 
 fn install(arguments: &[&str]) -> Output {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh");
-    Command::new("sh").arg(script).args(arguments).output().expect("sh runs")
+    Command::new("sh").arg(script).args(arguments).env("SHELL", "/usr/bin/zsh").output().expect("sh runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -47,6 +51,10 @@ fn an_archive_with_the_right_checksum_is_installed_with_its_man_pages() {
         let program = Command::new(format!("{to}/flux-operator")).output().expect("runs");
         assert_eq!(program.stdout, b"it works\n");
         assert!(folder.path().join("share/man/man1/flux-operator.1").is_file());
+        let folder = folder.path().join("share/zsh/site-functions");
+        assert!(folder.join("_flux-operator").is_file());
+        let hint = format!("hint: for completion in zsh, put fpath=({} $fpath) before compinit", folder.display());
+        assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         for plugin in ["kubectl-flux_operator", "kubectl_complete-flux_operator"] {
             let program = Command::new(format!("{to}/{plugin}")).output().expect("runs");
             assert_eq!(program.stdout, b"it works\n", "{plugin}");
@@ -96,6 +104,15 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
     assert!(offered.starts_with("components\t") && offered.ends_with("\n:4\n"), "{offered}");
     let flags = named("kubectl_complete-flux_operator", &["get", "components", "--outp"]);
     assert!(flags.starts_with("--output\t"), "{flags}");
+    // The value alone, and no space behind what goes on.
+    for word in ["--for=re", "--for="] {
+        let values = named("kubectl_complete-flux_operator", &["wait", "ks", "app", word]);
+        assert!(values.starts_with("ready\t"), "{word}: {values}");
+    }
+    let values = named("kubectl_complete-flux_operator", &["get", "ks", "-o=js"]);
+    assert!(values.starts_with("json\njsonpath=\n") && values.ends_with("\n:4\n"), "{values}");
+    let column = named("kubectl_complete-flux_operator", &["get", "hr", "--filter", "cha"]);
+    assert_eq!(column, "chart=\n:6\n");
     let help = named("kubectl-flux_operator", &["get", "components", "--help"]);
     assert!(help.contains("Usage: kubectl flux-operator get components"), "{help}");
     assert!(help.contains("\n  kubectl flux-operator get components"), "{help}");
