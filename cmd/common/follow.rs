@@ -39,6 +39,16 @@ pub struct Followed {
 /// # Errors
 /// What became of the objects that did not; of several each is reported, and the last error counts them.
 pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
+    let failed = not_ready(session, followed, mode).await?;
+    all_or_error(session, failed, followed.len(), "ready")
+}
+
+/// The same, with what became of each object that did not.
+async fn not_ready(
+    session: &Session<'_>,
+    followed: &[Followed],
+    mode: ProgressMode,
+) -> Result<Vec<CliError>, CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let waits = join_all(followed.iter().map(async |one| {
         let key = one.target.reference();
@@ -90,7 +100,7 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
             Err(error) => failed.push(error),
         }
     }
-    all_or_error(session, failed, followed.len(), "ready")
+    Ok(failed)
 }
 
 /// Sends a request to every target and, unless told otherwise, follows it until each is ready.
@@ -159,10 +169,8 @@ pub async fn follow_sent(
         followed.remove(at);
         failed.push(error);
     }
-    if !followed.is_empty()
-        && let Err(error) = until_ready(session, &followed, mode).await
-    {
-        failed.push(error);
+    if !followed.is_empty() {
+        failed.extend(not_ready(session, &followed, mode).await.unwrap_or_else(|error| vec![error]));
     }
     failed
 }

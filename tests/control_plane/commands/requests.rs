@@ -317,5 +317,10 @@ async fn all_objects_of_a_kind_are_reconciled_and_waited_for(cluster: TestCluste
         handle_one_request(&cluster, GIT, "one", ready("True", "Succeeded", "stored one", 1)),
         handle_one_request(&cluster, GIT, "two", ready("False", "GitOperationFailed", "no such branch", 1)),
     );
-    run.exits(7).stdout_has("one: stored one").stderr_has("no such branch");
+    let run = run.exits(7).stdout_has("one: stored one").stderr_has("no such branch");
+    assert!(run.stderr.ends_with("1 of 2 objects is not reconciled\n"), "{}", run.stderr);
+    // Those that never answer are counted as they are.
+    let run = self::run(&cluster, &["reconcile", "gitrepo", "one", "two", "--timeout", "2s"]).await.exits(7);
+    assert!(run.stderr.ends_with("2 of 2 objects are not reconciled\n"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches(" of 2 objects").count(), 1, "{}", run.stderr);
 }
