@@ -143,11 +143,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 if args.follow {
                     shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
-                    follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
+                    let lines = follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
                         entries.iter().try_for_each(|entry| printer.add(entry))?;
                         printer.flush()
-                    })
-                    .await?;
+                    });
+                    shell.while_wanted(lines).await.transpose()?;
                 }
                 Ok(Exit::Done)
             }

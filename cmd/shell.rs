@@ -113,6 +113,11 @@ impl Shell {
         self.stdout_terminal
     }
 
+    /// Whether what stands on stdout can be drawn over: a `dumb` terminal gets lines, as a pipe does.
+    pub fn can_redraw(&self) -> bool {
+        self.stdout_terminal && !environment::is_dumb()
+    }
+
     /// Progress may be drawn only when this is true.
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr_terminal
@@ -282,6 +287,14 @@ impl Shell {
         let answered = self.while_waiting(attempted, answer).await;
         set(usual);
         answered
+    }
+
+    /// Looks on; `None` when `--timeout` is over, which is the end that was asked for.
+    pub async fn while_wanted<T>(&self, look: impl Future<Output = T>) -> Option<T> {
+        match &self.global.timeout {
+            Some(limit) => tokio::time::timeout(limit.0.saturating_sub(self.elapsed()), look).await.ok(),
+            None => Some(look.await),
+        }
     }
 
     /// What an interrupt says; commands set it as they go.

@@ -8,7 +8,7 @@ use flux_operator::inspect::status::{KindCounts, StatusView, status};
 use jiff::Timestamp;
 
 use crate::common::list::no_namespace;
-use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::read_source::{FromArgs, Source, Viewed, within};
 use crate::common::watch::Changes;
 use crate::render::screen::Screen;
 use crate::render::table::{short_revision, terminal_width};
@@ -49,40 +49,50 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         if !args.watch {
-            let view = look(shell, &source).await?;
+            let view = look(shell, &source).await?.with_warnings(shell);
             if view.instance.is_none()
                 && let Some(error) = no_namespace(&source, Some(&source.instance_namespace())).await
             {
                 return Err(error);
             }
             shell.print_in_colour(&text(&view, args, shell, source.now())?)?;
-            return Ok(if view.well { Exit::Done } else { Exit::Unhealthy });
+            return Ok(exit(&view));
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
         let mut changes = Changes::of(&source, &kinds, None)?;
         shell.interruption().looks_on();
-        let mut shown = String::new();
+        let mut shown: Option<String> = None;
         loop {
-            let text = text(&look(shell, &source).await?, args, shell, source.now())?;
-            if shell.stdout_is_terminal() {
+            let viewed = look(shell, &source).await?;
+            // Said once: what may not be read does not change.
+            let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
+            let text = text(&view, args, shell, source.now())?;
+            if shell.can_redraw() {
                 shell.redraw(&text)?;
-            } else if text != shown {
-                shell.print(&text)?;
+            } else if shown.as_ref() != Some(&text) {
+                shell.print_in_colour(&text)?;
             }
-            shown = text;
-            changes.next(shell).await?;
+            shown = Some(text);
+            if !changes.next(shell).await? {
+                return Ok(exit(&view));
+            }
         }
     })
 }
 
-async fn look(shell: &Shell, source: &Source<'_>) -> Result<StatusView<String>, CliError> {
+fn exit(view: &StatusView<String>) -> Exit {
+    if view.well { Exit::Done } else { Exit::Unhealthy }
+}
+
+async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView<String>>, CliError> {
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let now = source.now();
     let view = source.view(shell, |snapshot| status(snapshot, &namespace, CLIENT, &known, now));
     let viewed = within(shell, view).await??;
     let whereto = source.whereto();
-    Ok(viewed.with_warnings(shell).map_steps(|step| whereto.command(&step)))
+    let value = viewed.value.map_steps(|step| whereto.command(&step));
+    Ok(Viewed { value, refusals: viewed.refusals })
 }
 
 fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -> Result<String, CliError> {

@@ -127,6 +127,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
         }
         false => None,
     };
+    let mut shown: Option<String> = None;
     loop {
         let mut lacking = Lacking::of(wanted.len());
         let made = within(shell, async {
@@ -164,14 +165,18 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
             None if matches!(args.view.output, Format::Name) => made.iter().map(names).collect(),
             None => made.iter().map(|tree| drawn(tree, width, shell.stdout_color())).collect(),
         };
-        if args.watch && shell.stdout_is_terminal() {
+        if args.watch && shell.can_redraw() {
             shell.redraw(&text)?;
-        } else {
+        } else if shown.as_ref() != Some(&text) {
             shell.print_in_colour(&text)?;
         }
-        match &mut changes {
+        shown = Some(text);
+        let goes_on = match &mut changes {
             Some(changes) => changes.next(shell).await?,
-            None => return lacking.told(shell, Exit::Done),
+            None => false,
+        };
+        if !goes_on {
+            return lacking.told(shell, Exit::Done);
         }
     }
 }

@@ -112,7 +112,7 @@ where
         let now = jiff::Timestamp::now();
         show.output.select(&mut listing, now)?;
         show.output.sort(&mut listing)?;
-        if shell.stdout_is_terminal() && !show.output.wants_values() {
+        if shell.can_redraw() && !show.output.wants_values() {
             let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
             let mut text = printer.lines(&listing)?;
             if text.is_empty() {
@@ -143,7 +143,9 @@ where
             lines.page(&listing)?;
             lines.flush()?;
         }
-        changes.next(shell).await?;
+        if !changes.next(shell).await? {
+            return Ok(Exit::Done);
+        }
     }
 }
 

@@ -69,11 +69,16 @@ impl Changes {
         Ok(Changes { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
-    /// Waits for the next change and for those that follow at once. A kind that may not be watched is a warning.
+    /// Waits for the next change and for those that follow at once; `false` when `--timeout` is over before. A kind that may not be
+    /// watched is a warning.
     ///
     /// # Errors
     /// Denied, when none of the kinds may be watched: nothing would ever change.
-    pub async fn next(&mut self, shell: &Shell) -> Result<(), CliError> {
+    pub async fn next(&mut self, shell: &Shell) -> Result<bool, CliError> {
+        shell.while_wanted(self.another(shell)).await.transpose().map(|another| another.is_some())
+    }
+
+    async fn another(&mut self, shell: &Shell) -> Result<(), CliError> {
         let mut next = self.changes.next().await;
         let burst = Burst::begins();
         loop {

@@ -351,9 +351,14 @@ pub fn short_revision(revision: &str) -> String {
     }
 }
 
-/// Columns of the terminal behind stdout; 80 when it does not say.
+/// Columns of the terminal behind stdout; 80 when it does not say, or says 0.
 pub fn terminal_width() -> usize {
-    Table::new().width().map_or(80, usize::from).max(20)
+    columns_of(&Table::new()).max(20)
+}
+
+/// Columns of the terminal that a table would be drawn on; 80 when it does not say, or says 0.
+pub fn columns_of(table: &Table) -> usize {
+    table.width().filter(|columns| *columns > 0).map_or(80, usize::from)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::harmless::in_ascii;
 use super::{Shell, environment};
+use crate::render::table::columns_of;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -103,7 +104,7 @@ impl Progress {
                 if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbose == 0 =>
             {
                 let target = ProgressDrawTarget::stderr_with_hz(10);
-                let width = usize::from(comfy_table::Table::new().use_stderr().width().unwrap_or(80));
+                let width = columns_of(comfy_table::Table::new().use_stderr());
                 Renderer::Live(MultiProgress::with_draw_target(target), KEY_WIDTH.min(width * 2 / 5).max(4))
             }
             ProgressMode::Auto if talkative => Renderer::Plain,

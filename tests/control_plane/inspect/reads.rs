@@ -25,6 +25,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_watched_tree_is_drawn_again_when_an_object_comes_or_goes,
         a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing,
         a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
+        a_dumb_terminal_gets_lines_of_what_is_watched_until_its_time_is_up,
         denied_kinds_are_named_and_end_with_5_when_nothing_is_left,
         a_server_that_stays_silent_is_given_up_in_time,
         live_names_complete_and_a_silent_server_completes_nothing,
@@ -271,6 +272,27 @@ async fn a_terminal_is_redrawn_and_an_interrupt_ends_with_130(cluster: TestClust
         session.read_line().expect("a code").trim().to_owned()
     });
     assert_eq!(work.await.expect("joined"), "130");
+}
+
+async fn a_dumb_terminal_gets_lines_of_what_is_watched_until_its_time_is_up(cluster: TestCluster) {
+    installed(&cluster).await;
+    cluster.apply(&[git("seen", "a")]).await;
+    let views = [("get gitrepo", "seen"), ("tree gitrepo seen", "seen"), ("status", "GitRepository"), ("logs", "")];
+    for (view, shown) in views {
+        let command = cluster.command();
+        let binary = command.get_program().to_string_lossy().into_owned();
+        let goes_on = if view == "logs" { "--follow" } else { "--watch" };
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &format!("{binary} {view} {goes_on} --timeout 2s; echo \"rc=$?\"")]);
+        shell.env_clear().env("TERM", "dumb");
+        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        let work = tokio::task::spawn_blocking(move || {
+            let mut session = rexpect::session::spawn_command(shell, Some(20_000)).expect("a terminal");
+            session.exp_eof().expect("it ends by itself")
+        });
+        let text = work.await.expect("joined");
+        assert!(text.contains(shown) && text.ends_with("rc=0\r\n") && !text.contains('\u{1b}'), "{view}: {text:?}");
+    }
 }
 
 async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: TestCluster) {
