@@ -14,9 +14,10 @@ use serde_json::Value;
 
 use crate::common::args::{ObjectFormat, unknown_kind};
 use crate::render::field_text::field_text;
+use crate::render::table::terminal_width;
 use crate::shell::{CliError, Exit, Shell};
 
-/// Columns of the text form, on a terminal and in a pipe alike.
+/// Columns of the text form, unless the terminal has fewer.
 const WIDTH: usize = 80;
 
 /// Explain a kind or one of its fields
@@ -79,13 +80,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // Written as objects have it, group included, or as the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error))?;
-    shell.print(&render(&view, args)?)?;
+    let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
+    shell.print(&render(&view, width, args)?)?;
     Ok(Exit::Done)
 }
 
-fn render(view: &FieldView, args: &Args) -> Result<String, CliError> {
+fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliError> {
     match args.output {
-        Format::Text => Ok(field_text(view, WIDTH, args.recursive)),
+        Format::Text => Ok(field_text(view, width, args.recursive)),
         Format::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
         Format::Json => ObjectFormat::Json.text(view, "the explanation"),
     }

@@ -16,8 +16,12 @@ fn shown(columns: u16, arguments: &str) -> String {
 
 /// The same of another dump.
 fn shown_of(dump: &str, columns: u16, arguments: &str) -> String {
+    on_terminal(columns, &format!("{arguments} --from {dump}"))
+}
+
+fn on_terminal(columns: u16, line: &str) -> String {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
-    let script = format!("stty cols {columns} rows 50; {binary} {arguments} --from {dump} 2>/dev/null; echo END");
+    let script = format!("stty cols {columns} rows 50; {binary} {line} 2>/dev/null; echo END");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).env_clear().env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
@@ -71,6 +75,15 @@ fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
                 assert!(text.contains(name), "{name} is cut by {arguments} on {columns} columns:\n{text}");
             }
         }
+    }
+}
+
+#[test]
+fn an_explanation_fits_a_narrow_terminal() {
+    for (columns, widest) in [(60, 60), (200, 80)] {
+        let text = plain(&on_terminal(columns, "explain ks.spec"));
+        let found = text.lines().map(UnicodeWidthStr::width).max().unwrap_or_default();
+        assert!(found <= widest && found > widest - 15, "{found} wide on {columns} columns:\n{text}");
     }
 }
 
