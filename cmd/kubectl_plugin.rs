@@ -21,7 +21,7 @@ const GOES_ON: [char; 3] = ['=', '/', ':'];
 
 /// The command tree, in the words of whoever started the program.
 pub fn command_tree() -> Command {
-    let tree = Cli::command().color(color_of_line().into());
+    let tree = Cli::command();
     if is_plugin() { in_words_of_kubectl(tree) } else { tree }
 }
 

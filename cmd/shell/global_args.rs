@@ -115,17 +115,6 @@ impl Color {
     }
 }
 
-impl From<Color> for clap::ColorChoice {
-    fn from(color: Color) -> Self {
-        match color {
-            Color::Auto if environment::is_dumb() => clap::ColorChoice::Never,
-            Color::Auto => clap::ColorChoice::Auto,
-            Color::Always => clap::ColorChoice::Always,
-            Color::Never => clap::ColorChoice::Never,
-        }
-    }
-}
-
 /// Secret text from the command line; its `Debug` hides it.
 #[derive(Clone)]
 pub struct SecretArg(secrecy::SecretString);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -43,10 +43,22 @@ pub fn report(
     if structured && exit == Exit::Usage {
         structured_error(&error).print(true, false);
     } else {
-        // A reader that went away (`--help | head -1`) is no failure.
-        let _ = error.print();
+        print(&error, color);
     }
     exit.code_and_category().0
+}
+
+/// Prints in the colours that everything else has: clap would go by `CLICOLOR` and `CLICOLOR_FORCE` as well.
+fn print(error: &clap::Error, color: Color) {
+    let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
+    let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
+    let text = error.render();
+    let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { text.to_string() };
+    // A reader that went away (`--help | head -1`) is no failure.
+    let _ = match error.use_stderr() {
+        true => stderr.lock().write_all(text.as_bytes()),
+        false => stdout.lock().write_all(text.as_bytes()),
+    };
 }
 
 /// What is wrong with a line that is not the one that runs, with all hints.

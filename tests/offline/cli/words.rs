@@ -433,6 +433,19 @@ fn a_dumb_terminal_gets_no_colours() {
 }
 
 #[test]
+fn help_and_mistakes_have_colours_where_views_have_them() {
+    let status = format!("status --from {DUMP}");
+    for line in [status.as_str(), "get nope", "--help"] {
+        let shown = shown(&[("TERM", "xterm-256color"), ("CLICOLOR", "0")], line);
+        assert!(shown.contains("\u{1b}["), "{line}: {shown:?}");
+        let mut piped = command(&words(line));
+        let output = piped.env("CLICOLOR_FORCE", "1").output().expect("runs");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!text.is_empty() && !text.contains('\u{1b}'), "{line}: {text:?}");
+    }
+}
+
+#[test]
 fn a_terminal_without_utf_8_gets_marks_that_it_can_show() {
     for line in ["status", "tree instance", "check", "why"] {
         let line = format!("{line} --from {DUMP}");
