@@ -118,6 +118,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
     let options = TreeOptions { compact: args.compact };
     let mut changes = match args.watch {
         true => {
+            shell.interruption().looks_on();
             let kinds: Vec<ResourceType> =
                 wanted.iter().map(|(resource, _)| resource.clone()).chain([kinds::DEPLOYMENT, kinds::POD]).collect();
             let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
