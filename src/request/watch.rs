@@ -120,16 +120,7 @@ impl Wait {
         let mut uid = self.uid.clone();
         let mut pending: Option<Pending> = None;
         let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
-            let Some(object) = object else {
-                return match (&uid, self.absent) {
-                    (Some(_), _) => Some(Err(WaitError::Deleted)),
-                    (None, Absent::Ends) => Some(Err(WaitError::Missing)),
-                    (None, Absent::Awaited) => {
-                        report(WaitEvent::Missing);
-                        None
-                    }
-                };
-            };
+            let Some(object) = object else { return self.ends_absent(uid.is_some(), report).map(Err) };
             let seen = uid_of(object);
             // Another object of the same name never heard of the request.
             if uid.is_some() && uid != seen && request.is_some() {
@@ -153,14 +144,30 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
+    /// How the wait ends where there is no object; `was_known`: there has been one.
+    fn ends_absent(&self, was_known: bool, report: &mut dyn FnMut(WaitEvent)) -> Option<WaitError> {
+        match (was_known, self.absent) {
+            (true, _) => Some(WaitError::Deleted),
+            (false, Absent::Ends) => Some(WaitError::Missing),
+            (false, Absent::Awaited) => {
+                report(WaitEvent::Missing);
+                None
+            }
+        }
+    }
+
     /// Reports every change until the object is deleted, or the deadline.
     ///
     /// # Errors
-    /// [`WaitError::Deleted`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
+    /// [`WaitError::Deleted`], [`WaitError::Missing`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
     pub async fn observe(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
-        let judge = |object: Option<&Value>, _: &mut dyn FnMut(WaitEvent)| match object {
-            None => Some(Err(WaitError::Deleted)),
-            Some(_) => None,
+        let mut was_known = self.uid.is_some();
+        let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| match object {
+            None => self.ends_absent(was_known, report).map(Err),
+            Some(_) => {
+                was_known = true;
+                None
+            }
         };
         self.watch(judge, &mut report).await
     }
@@ -470,6 +477,12 @@ mod tests {
         let error = wait(client, Absent::Ends).observe(|s| signs.push(s)).await.unwrap_err();
         assert!(matches!(error, WaitError::Deleted));
         assert_eq!(signs.iter().filter(|s| matches!(s, WaitEvent::Condition(_))).count(), 3, "{signs:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn observing_what_was_never_there_does_not_end_with_a_deletion() {
+        let error = wait(client(vec![list(&[])]), Absent::Ends).observe(|_| ()).await.unwrap_err();
+        assert!(matches!(error, WaitError::Missing), "{error:?}");
     }
 
     #[tokio::test(start_paused = true)]
