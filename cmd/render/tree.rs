@@ -3,39 +3,59 @@
 use anstyle::{AnsiColor, Style};
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::k8s::kstatus::Status;
+use unicode_width::UnicodeWidthStr;
 
 use super::table::clean;
 use super::wrap::cut;
 
-/// Draws a tree, cut at `width`, with the status behind the name where it is worth a word.
+/// What is said beside a name has at least so many columns, or a line of its own.
+const LEAST: usize = 16;
+
+/// Draws a tree, with the status behind the name where it is worth a word. At `width` a message is cut, and a name goes on below its
+/// kind and namespace.
 pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {
-    let mut lines = vec![(line(tree), tree.status)];
-    add_lines(tree, "", &mut lines);
-    let drawn = lines.into_iter().map(|(line, status)| {
-        let line = clean(&line);
-        let line = width.map_or(line.clone(), |width| cut(&line, width));
-        match status.and_then(style_of).filter(|_| color) {
-            Some(style) => format!("{style}{line}{style:#}\n"),
-            None => format!("{line}\n"),
+    let mut text = String::new();
+    add(tree, "", "", &mut |node, head, below| {
+        for line in lines(node, head, below, width) {
+            text.push_str(&match node.status.and_then(style_of).filter(|_| color) {
+                Some(style) => format!("{style}{line}{style:#}\n"),
+                None => format!("{line}\n"),
+            });
         }
     });
-    drawn.collect()
+    text
 }
 
-fn line(node: &TreeNode) -> String {
+/// Calls for each node with what stands before its name, and before what is below that.
+fn add(node: &TreeNode, head: &str, indent: &str, each: &mut impl FnMut(&TreeNode, &str, &str)) {
+    let below = if node.children.is_empty() { "    " } else { "│   " };
+    each(node, head, &format!("{indent}{below}"));
+    for (index, child) in node.children.iter().enumerate() {
+        let is_last = index + 1 == node.children.len();
+        let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+        add(child, &format!("{indent}{branch}"), &format!("{indent}{below}"), each);
+    }
+}
+
+fn lines(node: &TreeNode, head: &str, below: &str, width: Option<usize>) -> Vec<String> {
     let status = node.status.filter(|status| *status != Status::Current).map(|status| status.to_string());
     let message = node.message.split_whitespace().collect::<Vec<_>>().join(" ");
     let said: Vec<String> = status.into_iter().chain(Some(message).filter(|text| !text.is_empty())).collect();
-    if said.is_empty() { node.label.clone() } else { format!("{}  {}", node.label, said.join(": ")) }
-}
-
-fn add_lines(node: &TreeNode, indent: &str, lines: &mut Vec<(String, Option<Status>)>) {
-    for (index, child) in node.children.iter().enumerate() {
-        let last = index + 1 == node.children.len();
-        let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
-        lines.push((format!("{indent}{branch}{}", line(child)), child.status));
-        add_lines(child, &format!("{indent}{below}"), lines);
+    let (label, said) = (clean(&node.label), clean(&said.join(": ")));
+    let width = width.unwrap_or(usize::MAX);
+    let whole = format!("{head}{label}");
+    let mut lines = match label.rsplit_once('/').filter(|_| whole.width() > width) {
+        Some((kind, name)) => vec![format!("{head}{kind}/"), format!("{below}{name}")],
+        None => vec![whole],
+    };
+    let Some(last) = lines.last_mut().filter(|_| !said.is_empty()) else { return lines };
+    let room = width.saturating_sub(last.width() + 2);
+    if room < LEAST && room < said.width() {
+        lines.push(format!("{below}{}", cut(&said, width.saturating_sub(below.width()))));
+    } else {
+        *last = format!("{last}  {}", cut(&said, room));
     }
+    lines
 }
 
 fn style_of(status: Status) -> Option<Style> {
@@ -66,10 +86,19 @@ mod tests {
             "FluxInstance/fs/flux\n├── controllers (1)\n│   └── Deployment/fs/hc\n\
              │       └── Pod/fs/hc-1  InProgress: it starts\n└── Kustomization/fs/fs  suspended\n"
         );
-        assert_eq!(drawn(&sync_of(&tree), Some(12), false), "Kustomizati…\n");
     }
 
-    fn sync_of(tree: &TreeNode) -> TreeNode {
-        tree.children.last().cloned().unwrap()
+    #[test]
+    fn a_narrow_terminal_cuts_messages_and_no_name() {
+        let pod = node("Pod/flux-system/helm-controller-1", Some(Status::InProgress), "it is pulling", vec![]);
+        let deployment =
+            node("Deployment/flux-system/helm-controller", Some(Status::Failed), "no pod is ready", vec![pod]);
+        let tree = node("FluxInstance/fs/flux", None, "", vec![deployment, node("Secret/fs/a", None, "x", vec![])]);
+        assert_eq!(
+            drawn(&tree, Some(34), false),
+            "FluxInstance/fs/flux\n├── Deployment/flux-system/\n│   │   helm-controller\n\
+             │   │   Failed: no pod is ready\n│   └── Pod/flux-system/\n│           helm-controller-1\n\
+             │           InProgress: it is pul…\n└── Secret/fs/a  x\n"
+        );
     }
 }
