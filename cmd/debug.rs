@@ -93,8 +93,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 None if args.status => conditions(items, source.now()),
                 None => history(items, source.now()),
             };
-            shell.print(&shown)?;
-            return Ok(Exit::Done);
+            let what = if args.status { "conditions" } else { "history" };
+            return show(shell, &shown, &format!("{}/{name} has no {what} yet", kind.kind.to_lowercase()));
         }
         let wanted = if args.values { sources_of_values(&object) } else { sources_of_variables(&object) };
         let mut found = vec![];
@@ -102,23 +102,32 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let object = read(shell, &source, &object, &one).await?;
             found.push((one, object));
         }
+        let what = if args.values { "values" } else { "variables" };
         let resolve = if args.values { values } else { variables };
         let told = resolve(&object, &found, args.reveal).map_err(|e| {
-            let what = if args.values { "values" } else { "variables" };
             CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
         })?;
         for unknown in &told.unknown {
             shell.warn(&format!("not shown: what comes from {unknown}: the dump holds no values of it"));
         }
-        shell.print(&match structured_without_names(&told, &args.view.output)? {
+        let shown = match structured_without_names(&told, &args.view.output)? {
             Some(text) => text,
             None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&told),
             None => {
                 yaml::to_string(&told.values).map_err(|e| CliError::failed("cannot print the values").caused_by(&e))?
             }
-        })?;
-        Ok(Exit::Done)
+        };
+        show(shell, &shown, &format!("{}/{name} has no {what}", kind.kind.to_lowercase()))
     })
+}
+
+/// Prints what there is, or says that there is nothing.
+fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
+    if text.is_empty() {
+        shell.status(nothing);
+    }
+    shell.print(text)?;
+    Ok(Exit::Done)
 }
 
 /// A ConfigMap or Secret that values come from.

@@ -80,6 +80,16 @@ fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
 }
 
 #[test]
+fn what_has_nothing_to_debug_says_so() {
+    for (part, said) in
+        [("--vars", "kustomization/web has no variables"), ("--history", "kustomization/web has no history")]
+    {
+        let run = super::read(&["debug", "ks", "web", "-n", "apps", part]).exits(0).stderr_has(said);
+        assert_eq!(run.stdout, "");
+    }
+}
+
+#[test]
 fn an_explanation_fits_a_narrow_terminal() {
     for (columns, widest) in [(60, 60), (200, 80)] {
         let text = plain(&on_terminal(columns, "explain ks.spec"));
