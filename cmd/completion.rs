@@ -34,6 +34,14 @@ pub enum CompletionShell {
     Nushell,
 }
 
+/// What the library's script for zsh does with words, and the same without a blank behind those that go on, as `jsonpath=` does.
+const ZSH_WORDS: &str = "[[ -n $other ]] && _describe -V 'values' other";
+const ZSH_WORDS_THAT_GO_ON: &str = "\
+local -a open=(\"${(@M)other:#*=}\")
+        other=(\"${(@)other:#*=}\")
+        [[ -n $open ]] && _describe -V 'values' open -S ''
+        [[ -n $other ]] && _describe -V 'values' other";
+
 /// From a folder of zsh's `fpath` the script is read when Tab is pressed for the first time, as the function that has to answer.
 const ZSH_AS_FUNCTION: &str = "\
 if [[ $funcstack[1] == _flux-operator ]]; then
@@ -76,6 +84,7 @@ impl CompletionShell {
             .write_registration("COMPLETE", name, name, name, &mut script)
             .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
         if matches!(self, CompletionShell::Zsh) {
+            script = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_WORDS_THAT_GO_ON).into_bytes();
             script.extend(ZSH_AS_FUNCTION.bytes());
         }
         Ok(script)
@@ -92,11 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_for_zsh_answers_the_first_tab_that_reads_it() {
+    fn the_script_for_zsh_answers_the_first_tab_and_sets_no_blank_behind_what_goes_on() {
         let script = String::from_utf8(CompletionShell::Zsh.script().unwrap()).unwrap();
         let (completer, read) = script.split_once("\ncompdef ").unwrap();
         let name = read.split(' ').next().unwrap();
         assert!(completer.contains(&format!("function {name}()")), "{script}");
+        assert_eq!(completer.matches(" open -S ''").count(), 1, "{script}");
         assert!(read.ends_with(&format!("== _flux-operator ]]; then\n    {name}\nfi\n")), "{script}");
     }
 }
