@@ -243,11 +243,11 @@ fn accumulate(
     if settings.network_policy {
         add(distribution.policies(version)?);
     }
-    let (rbac, objects) = distribution.rbac_and_components(version, &settings.components)?;
-    let roles = roles(settings, rbac);
+    let roles = roles(settings, distribution.rbac(version)?);
     let mut shards = Vec::new();
     let mut components = Vec::new();
-    for (component, objects) in settings.components.iter().zip(objects) {
+    for component in &settings.components {
+        let objects = distribution.component(version, *component)?;
         if settings.is_sharded(*component) {
             // Only what runs once per shard is copied; a shard uses the main one's ServiceAccount and CRDs.
             let copied = objects.iter().filter(|object| matches!(kind(object), "Deployment" | "Service"));

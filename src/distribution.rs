@@ -249,31 +249,6 @@ impl Distribution {
         }
     }
 
-    /// Returns what components share, as [`Distribution::rbac`] does, and the objects of each of them, in their order, as
-    /// [`Distribution::component`] does.
-    ///
-    /// # Errors
-    /// Of what they share, else of the first component that has one.
-    pub fn rbac_and_components(
-        &self,
-        version: &FluxVersion,
-        components: &[Component],
-    ) -> Result<(Vec<Value>, Vec<Vec<Value>>), DistributionError> {
-        let component = |one: &Component| self.component(version, *one);
-        if self.is_embedded() {
-            return Ok((self.rbac(version)?, components.iter().map(component).collect::<Result<_, _>>()?));
-        }
-        // Reading the manifests of a package is most of what a build of it does, and each file stands for itself.
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = components.iter().map(|one| scope.spawn(move || component(one))).collect();
-            let rbac = self.rbac(version)?;
-            let ended = threads.into_iter().zip(components);
-            // A thread that panicked is tried again here, where a panic has its place.
-            let objects = ended.map(|(thread, one)| thread.join().unwrap_or_else(|_| component(one)));
-            Ok((rbac, objects.collect::<Result<_, _>>()?))
-        })
-    }
-
     /// Returns the ResourceQuota, ClusterRoles and ClusterRoleBindings that all components share.
     ///
     /// # Errors
