@@ -57,6 +57,15 @@ case $target in
     "$machine"-*)
         # The C of ring is compiled by this machine's own compiler: it needs nothing of a C library.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
+        case $target in
+            x86_64-*-musl)
+                copies=$(mktemp -d)
+                trap 'rm -rf "$copies"' EXIT
+                "${CC:-gcc}" -O2 -ffreestanding -fno-builtin -fno-tree-loop-distribute-patterns -fPIC \
+                    -c tools/memcpy.c -o "$copies/memcpy.o"
+                flags="$flags -C link-arg=$copies/memcpy.o -C link-arg=-Wl,--wrap=memcpy"
+                ;;
+        esac
         RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --bin flux-operator >&2
         ;;
     *)
