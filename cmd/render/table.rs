@@ -2,7 +2,8 @@
 //!
 //! On a terminal that is too narrow revisions are shortened first; then gaps get narrower, columns are left out, the least
 //! important first and what tells objects apart last, and kinds are shortened. Messages are wrapped, below their row where nothing
-//! is left beside what is more important. Names are never cut. A pipe gets everything.
+//! is left beside what is more important. Names are never cut: a few that take more than half of the terminal have lines of their own
+//! where the columns of all others would go for them. A pipe gets everything.
 
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
 use jiff::Timestamp;
@@ -74,6 +75,15 @@ struct Layout {
     below: bool,
     /// Columns of kinds.
     kinds: Vec<usize>,
+    /// The column of names, and how wide a name may be that stands in it.
+    names: Option<(usize, usize)>,
+}
+
+impl Layout {
+    /// How many columns are shown, those below their row included.
+    fn columns(&self) -> usize {
+        self.shown.len() + if self.below { self.messages.len() } else { 0 }
+    }
 }
 
 impl TableWriter {
@@ -97,6 +107,7 @@ impl TableWriter {
                 shorten_revisions(row, texts);
             }
         }
+        let long_names = take_long_names(layout.names, &mut texts);
         let mut widths = self.page_widths(&texts);
         let mut below = vec![String::new(); texts.len()];
         if let Some(width) = self.style.width {
@@ -118,7 +129,7 @@ impl TableWriter {
                 *known = *now;
             }
         }
-        self.draw(&layout, with_headers, &texts, &below)
+        self.draw(&layout, with_headers, &texts, &long_names, &below)
     }
 
     /// How wide each column is with the texts of a page.
@@ -133,21 +144,48 @@ impl TableWriter {
         let has = |index: usize, wanted: fn(&Cell) -> bool| rows.iter().filter_map(|r| r.get(index)).any(wanted);
         let messages: Vec<usize> = columns.clone().filter(|i| has(*i, |c| matches!(c, Cell::Message(_)))).collect();
         let kinds: Vec<usize> = columns.clone().filter(|i| has(*i, |c| matches!(c, Cell::Kind(_)))).collect();
-        let all = Layout { shown: columns.collect(), gap: GAP, short_revisions: false, messages, below: false, kinds };
+        let all = Layout {
+            shown: columns.collect(),
+            gap: GAP,
+            short_revisions: false,
+            messages,
+            below: false,
+            kinds,
+            names: None,
+        };
         let Some(width) = self.style.width else { return all };
         let whole = self.page_widths(texts);
         let mut short = texts.to_vec();
         for (row, texts) in rows.iter().zip(&mut short) {
             shorten_revisions(row, texts);
         }
-        let short = self.page_widths(&short);
-        let total = |widths: &[usize], shown: &[usize], gap: usize| -> usize {
-            shown.iter().filter_map(|i| widths.get(*i)).sum::<usize>() + gap * shown.len().saturating_sub(1)
-        };
-        if total(&whole, &all.shown, GAP) <= width {
+        if whole.iter().sum::<usize>() + GAP * whole.len().saturating_sub(1) <= width {
             return all;
         }
         let all = Layout { short_revisions: true, ..all };
+        let usual = self.fitted(rows, &short, width, &all);
+        // A few long names do not take the columns of all others.
+        let names = self
+            .headings
+            .iter()
+            .position(|heading| heading.name == "NAME" && heading.rank == 0)
+            .map(|index| (index, width / 2));
+        let long = take_long_names(names, &mut short).into_iter().flatten().count();
+        if long == 0 || 2 * long > rows.len() {
+            return usual;
+        }
+        let with_lines_of_names = self.fitted(rows, &short, width, &Layout { names, ..all });
+        if with_lines_of_names.columns() > usual.columns() { with_lines_of_names } else { usual }
+    }
+
+    /// Decides which columns fit beside each other.
+    fn fitted(&self, rows: &[Vec<Cell>], texts: &[Vec<String>], width: usize, all: &Layout) -> Layout {
+        let all = all.clone();
+        let has = |index: usize, wanted: fn(&Cell) -> bool| rows.iter().filter_map(|r| r.get(index)).any(wanted);
+        let total = |widths: &[usize], shown: &[usize], gap: usize| -> usize {
+            shown.iter().filter_map(|i| widths.get(*i)).sum::<usize>() + gap * shown.len().saturating_sub(1)
+        };
+        let short = self.page_widths(texts);
         // What a column needs at least: a message can be wrapped, a kind shortened.
         let message = message_share(width, all.messages.len());
         let needed: Vec<usize> = short
@@ -217,7 +255,14 @@ impl TableWriter {
         }
     }
 
-    fn draw(&self, layout: &Layout, with_headers: bool, texts: &[Vec<String>], below: &[String]) -> String {
+    fn draw(
+        &self,
+        layout: &Layout,
+        with_headers: bool,
+        texts: &[Vec<String>],
+        long_names: &[Option<String>],
+        below: &[String],
+    ) -> String {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Disabled);
@@ -228,12 +273,13 @@ impl TableWriter {
         } else {
             table.force_no_tty();
         }
-        let mut lines_below = vec![];
+        // The name that stands before each line of the table, and what follows it.
+        let mut around: Vec<(Option<&String>, &str)> = vec![];
         if with_headers {
             table.add_row(layout.shown.iter().filter_map(|i| self.headings.get(*i)).map(|h| TableCell::new(&h.name)));
-            lines_below.push("");
+            around.push((None, ""));
         }
-        for (row, below) in texts.iter().zip(below) {
+        for ((row, name), below) in texts.iter().zip(long_names).zip(below) {
             let shown: Vec<(usize, &String)> =
                 layout.shown.iter().filter_map(|index| Some((*index, row.get(*index)?))).collect();
             let height = shown.iter().map(|(_, text)| text.lines().count()).max().unwrap_or(1).max(1);
@@ -245,8 +291,14 @@ impl TableWriter {
                     None => cell,
                 }
             }));
-            lines_below.extend(std::iter::repeat_n("", height - 1));
-            lines_below.push(below);
+            let first = around.len();
+            around.extend(std::iter::repeat_n((None, ""), height));
+            if let Some(line) = around.get_mut(first) {
+                line.0 = name.as_ref();
+            }
+            if let Some(line) = around.last_mut() {
+                line.1 = below;
+            }
         }
         let gap = u16::try_from(layout.gap).unwrap_or(1);
         for (position, column) in table.column_iter_mut().enumerate() {
@@ -255,8 +307,16 @@ impl TableWriter {
             let width = Width::Fixed(u16::try_from(width.saturating_add(layout.gap)).unwrap_or(u16::MAX));
             column.set_constraint(ColumnConstraint::LowerBoundary(width));
         }
+        let is_before_name = |index: &&usize| layout.names.is_some_and(|(name, _)| **index < name);
+        let before_name = layout.shown.iter().filter(is_before_name);
+        let start: usize = before_name.map(|index| self.widths.get(*index).copied().unwrap_or(0) + layout.gap).sum();
+        let width = self.style.width.unwrap_or(usize::MAX);
         let mut text = String::new();
-        for (line, below) in table.lines().zip(lines_below) {
+        for (line, (name, below)) in table.lines().zip(around) {
+            if let Some(name) = name {
+                let indent = start.min(width.saturating_sub(name.width()));
+                text.push_str(&format!("{:indent$}{name}\n", ""));
+            }
             text.push_str(line.trim_end());
             text.push('\n');
             text.push_str(below);
@@ -268,6 +328,15 @@ impl TableWriter {
 /// What each of some messages is to have at least before columns are left out.
 fn message_share(width: usize, messages: usize) -> usize {
     ((width / 4).max(20) / messages.max(1)).max(LEAST_MESSAGE)
+}
+
+/// Takes names that are too wide for their column out of it.
+fn take_long_names(names: Option<(usize, usize)>, texts: &mut [Vec<String>]) -> Vec<Option<String>> {
+    let take = |row: &mut Vec<String>| {
+        let (index, widest) = names?;
+        row.get_mut(index).filter(|name| name.width() > widest).map(std::mem::take)
+    };
+    texts.iter_mut().map(take).collect()
 }
 
 fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
@@ -423,15 +492,43 @@ mod tests {
         let rows = [row("日本語", "v1", "ok"), row(name, "v1", &"x ".repeat(60))];
         for width in 40..120 {
             let text = drawn(Some(width), &rows);
-            assert!(text.contains(&format!("{name} ")), "{width}:\n{text}");
+            assert!(text.contains(name), "{width}:\n{text}");
             let least = name.width() + NARROW_GAP + "READY".width();
             assert!(text.lines().all(|line| line.width() <= width.max(least)), "{width}:\n{text}");
         }
-        let below = drawn(Some(52), &rows);
+        let below = drawn(Some(52), &rows[1..]);
         assert!(below.contains(&format!("{name}  True\n  x x x")), "{below}");
         let text = TableWriter::new(headings(&["NAME", "READY"]), style(None))
             .page(&[vec![Cell::text("日本"), Cell::text("x")], vec![Cell::text("abcd"), Cell::text("y")]]);
         assert!(text.contains("日本   x\n") && text.contains("abcd   y\n"), "{text}");
+    }
+
+    #[test]
+    fn a_name_that_takes_half_of_a_terminal_has_a_line_of_its_own() {
+        let long = "n".repeat(60);
+        let rows = [row("podinfo", "v1", "stored"), row(&long, "v2", "no such branch"), row("web", "v3", "stored")];
+        let expected = format!(
+            "NAME      READY   REVISION   MESSAGE\npodinfo   True    v1         stored\n{long}\n\
+             {:10}True    v2         no such branch\nweb       True    v3         stored\n",
+            ""
+        );
+        assert_eq!(drawn(Some(64), &rows), expected);
+        // Where everything fits, and in a pipe, it stands in its row.
+        for width in [Some(200), None] {
+            assert!(drawn(width, &rows).contains(&format!("{long}   True    v2 ")));
+        }
+        let row = |name: &str| vec![Cell::text("apps"), Cell::text(name), Cell::text("False"), Cell::text("1m")];
+        let draw = |rows: &[Vec<Cell>]| {
+            TableWriter::new(headings(&["NAMESPACE", "NAME", "READY:1", "AGE:2"]), style(Some(80))).page(rows)
+        };
+        let text = draw(&[row("podinfo"), row(&long)]);
+        let aligned = format!("{:12}{long}\napps        {:10}False   1m\n", "", "");
+        assert!(text.ends_with(&aligned), "{text}");
+        // Beside the columns before it there need not be room.
+        let longer = "n".repeat(75);
+        assert!(draw(&[row("podinfo"), row(&longer)]).contains(&format!("\n     {longer}\napps ")));
+        // Where nearly all are long they would only be harder to read.
+        assert!(draw(&[row(&long), row(&long)]).lines().all(|line| line.contains("NAME") || line.contains(&long)));
     }
 
     #[test]

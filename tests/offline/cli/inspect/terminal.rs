@@ -162,10 +162,10 @@ fn what_tells_objects_apart_outlives_what_is_said_about_them() {
     let (_folder, dump, name) = a_long_name();
     for (columns, arguments, heading) in [
         (60, "get inventory", "KIND NAMESPACE NAME DRIFT"),
-        (80, "get all -A", "NAMESPACE NAME"),
+        (80, "get all -A", "NAMESPACE KIND NAME READY REVISION MESSAGE"),
         (80, "get all -A --ready-status true", "NAMESPACE NAME READY"),
         (80, "get ks -A --ready-status true", "NAMESPACE NAME READY"),
-        (60, "get all -A", "NAME"),
+        (60, "get all -A", "NAMESPACE KIND NAME READY SINCE REVISION"),
         (60, "events -A", "NAMESPACE LAST SEEN TYPE OBJECT"),
         (60, "get suspended -n apps", "KIND NAME SINCE BY UNTIL"),
         (60, "get suspended -A", "NAMESPACE KIND NAME SINCE UNTIL"),
