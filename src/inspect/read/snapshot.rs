@@ -248,6 +248,11 @@ impl Snapshot {
         needs.into_iter().collect()
     }
 
+    /// How many objects it holds.
+    pub fn count(&self) -> usize {
+        self.objects.len()
+    }
+
     /// Whether something was asked for that is not known yet.
     pub fn is_loading(&self) -> bool {
         !self.missing.borrow().is_empty()
