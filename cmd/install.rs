@@ -17,7 +17,7 @@ use crate::common::connect::cli_error;
 use crate::common::instance_args::InstanceArgs;
 use crate::common::manifest_file::{read_instance_at, read_secrets};
 use crate::common::operator::{OPERATOR_IMAGE, VERSION, operator_error, warn_of_unserved};
-use crate::common::run_in_process::{DistributionArgs, Listener, agree_to_store};
+use crate::common::run_in_process::{DistributionArgs, Listener, agree_to_store, read_unless_second};
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
 use crate::shell::progress::{Progress, ProgressArgs};
@@ -116,8 +116,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let key = format!("deployment/{namespace}/flux-operator");
         let attempted = format!("plan {key}");
         let plan = bounded(&session, &attempted, install_plan(&session.cluster, &params));
-        let plan = shell.while_waiting("answer", plan).await?;
-        let plan = plan.map_err(|error| operator_error(&session, &error, "install", &key))?;
+        let plan = async {
+            let plan = shell.while_waiting("answer", plan).await?;
+            plan.map_err(|error| operator_error(&session, &error, "install", &key))
+        };
+        let look = async {
+            match &wanted {
+                Some(wanted) => read_unless_second(&session, wanted).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let (plan, ()) = tokio::try_join!(plan, look)?;
         warn(&session, &plan, &namespace);
         if args.dry_run {
             shell.print(&listing(&plan))?;

@@ -53,6 +53,7 @@ pub use messages::Unhealthy;
 pub(crate) use messages::rounded;
 pub use options::{Consent, PlanOptions, RunOptions};
 pub use outcome::{ApplyError, Failure, Outcome, ReconcileError};
+pub use ownership::refuse_second_instance;
 pub use plan::Plan;
 pub use prepare::prepare;
 pub use prune::Held;

@@ -6,7 +6,6 @@ use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
 use flux_operator::format::yaml;
-use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
@@ -16,7 +15,8 @@ use crate::common::connect::context_namespace;
 use crate::common::manifest_file::read_instance_for;
 use crate::common::operator::way_without;
 use crate::common::run_in_process::{
-    self, DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, reconcile_here,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
+    reconcile_here,
 };
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
@@ -160,13 +160,12 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifes
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let apply = async {
-        let live = session.cluster.read(&ObjectId::of(written)).await?;
-        let after = session.cluster.apply(written, options).await?;
+        let live = read_unless_second(session, manifest).await?;
+        let apply = session.cluster.apply(written, options);
+        let after = session.bounded(&format!("apply {place}"), apply).await?;
         Ok((ApplyResult::of(live.as_ref(), &after), after))
     };
-    let attempted = format!("apply {place}");
-    let ((result, after), coverage) =
-        tokio::try_join!(session.bounded(&attempted, apply), session.operator_coverage(&target))?;
+    let ((result, after), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
     let prefix = if dry_run { "(server dry run) " } else { "" };
     session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
     if dry_run {

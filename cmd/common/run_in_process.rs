@@ -372,6 +372,22 @@ pub async fn agree_to_store(
     agree_to_lose(&request, confirmation, &lost, LOSE).await
 }
 
+/// Reads the instance that a manifest is stored over.
+///
+/// # Errors
+/// It would be stored beside another one, as a run in this process refuses it too; whatever keeps the answers away.
+pub async fn read_unless_second(session: &Session<'_>, manifest: &Manifest) -> Result<Option<Value>, CliError> {
+    let target = Target::of_instance(&manifest.instance);
+    let attempted = format!("apply {}", session.place(&target.reference()));
+    let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
+    let stored = live.clone().and_then(|live| FluxInstance::from_object(live).ok());
+    let look = reconcile::refuse_second_instance(&session.cluster, stored.as_ref().unwrap_or(&manifest.instance));
+    let look = session.shell.while_waiting(&attempted, look);
+    let refused = timeout_at(session.deadline.instant(), look).await.map_err(|_| session.out_of_time(&attempted))?;
+    refused.map_err(|error| reconcile_error(session, &error, "apply", &target.reference()))?;
+    Ok(live)
+}
+
 async fn agree_to_lose(
     request: &RunRequest<'_>,
     confirmation: &ConfirmArgs,
@@ -583,9 +599,17 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
             errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(told, CliError::hint)
         }
-        ReconcileError::SecondInstance { other, .. } => failed().hint(format!(
-            "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
-        )),
+        ReconcileError::SecondInstance { instance, other } => {
+            let told = failed().hint(format!(
+                "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
+            ));
+            match other.namespace() {
+                Some(namespace) if instance.name == other.name => {
+                    told.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
+                }
+                _ => told,
+            }
+        }
         ReconcileError::OwnedByOther { owner, .. } => {
             failed().hint(format!("change {owner} instead, or uninstall it first: what it owns goes with it"))
         }

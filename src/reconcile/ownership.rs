@@ -52,7 +52,7 @@ pub(super) async fn refuse_foreign_objects(
 /// # Errors
 /// [`ReconcileError::SecondInstance`], and whatever keeps the answer away; who may not list instances everywhere is not
 /// refused here, but by the labels of what the other one has installed.
-pub(super) async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
+pub async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
     let installed = instance.status.as_ref().is_some_and(|status| {
         status.last_applied_revision.is_some()
             || status.inventory.as_ref().is_some_and(|inventory| !inventory.entries.is_empty())

@@ -545,18 +545,41 @@ async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: T
     own.install().await;
     let text = std::fs::read_to_string(own.file()).unwrap().replace(NAMESPACE, "apps");
     std::fs::write(own.folder.path().join("second.yaml"), text).unwrap();
-    for refused in
-        ["apply instance -f second.yaml --in-process", "apply instance -f second.yaml --in-process --dry-run=server"]
-    {
+    // Without a namespace it goes where the context is, or where it is told to go.
+    let text = std::fs::read_to_string(own.file()).unwrap().replace(&format!(",\"namespace\":\"{NAMESPACE}\""), "");
+    std::fs::write(own.folder.path().join("anywhere.yaml"), text).unwrap();
+    for refused in [
+        "apply instance -f second.yaml --in-process",
+        "apply instance -f second.yaml --in-process --dry-run=server",
+        "apply -f second.yaml",
+        "apply -f second.yaml --wait=false",
+        "apply -f second.yaml --dry-run=server",
+        "apply -f anywhere.yaml -n apps",
+        "install --image registry.example.com/flux-operator:v1 -f second.yaml",
+        "install --image registry.example.com/flux-operator:v1 -f second.yaml --dry-run",
+    ] {
         own.run(refused)
             .await
             .exits(1)
             .stderr_has("FluxInstance/apps/flux")
             .stderr_has("FluxInstance/flux-system/flux exists already")
-            .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first");
+            .stderr_has("hint: change FluxInstance/flux-system/flux instead, or uninstall it first")
+            .stderr_has("is applied to it with -n flux-system");
     }
     own.run("plan instance -f second.yaml").await.exits(2).stderr_has("exists already");
-    assert!(Api::<Namespace>::all(own.client.clone()).get_opt("apps").await.unwrap().is_none());
+    let namespaces = Api::<Namespace>::all(own.client.clone());
+    assert!(namespaces.get_opt("apps").await.unwrap().is_none());
+    let apps: Namespace = serde_json::from_value(json!({"metadata": {"name": "apps"}})).unwrap();
+    namespaces.create(&Default::default(), &apps).await.unwrap();
+    own.run("apply -f anywhere.yaml -n apps").await.exits(1).stderr_has("flux-system/flux exists already");
+    let second = Api::<DynamicObject>::namespaced_with(own.client.clone(), "apps", &INSTANCE.resource());
+    assert!(second.get_opt("flux").await.unwrap().is_none());
+    own.run("apply -f anywhere.yaml -n flux-system --wait=false").await.exits(0).stderr_has("flux-system/flux");
+    // What is installed is asked about by name alone.
+    let mark = own.plane.audit().mark().await.unwrap();
+    own.run("apply -f flux.yaml --wait=false").await.exits(0);
+    let requests = own.plane.audit().since(mark).await.unwrap().by_user("me");
+    assert_eq!(requests.count("list", "fluxinstances"), 0, "{:#?}", requests.table());
     own.run("plan instance").await.exits(0);
 }
 
