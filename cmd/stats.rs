@@ -14,6 +14,9 @@ use crate::shell::{CliError, Exit, Shell};
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///
 /// Counted live in all namespaces, or in the one of -n; no report is needed.
+/// RUNNING is all that is not suspended. Who waits for a dependency that is not
+/// ready is in WAITING and does not fail itself; FAILING and WAITING together are
+/// what `get all -A --ready-status False` lists.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The whole cluster\n  \

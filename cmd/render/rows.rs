@@ -330,6 +330,8 @@ impl Row for StatsRow {
         Column::new("FAILING"),
         Column::new("SUSPENDED"),
         Column::new("STORAGE").rank(1),
+        // Behind those that flux and flux-operator have, so that scripts find these where they are there.
+        Column::new("WAITING"),
         Column::wide("VERSION"),
     ];
 
@@ -342,6 +344,7 @@ impl Row for StatsRow {
             count(self.failing),
             count(self.suspended),
             Cell::text(storage),
+            count(self.waiting),
             Cell::text(&self.api_version),
         ]
     }

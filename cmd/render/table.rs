@@ -383,6 +383,7 @@ fn color_of(heading: &str, text: &str) -> Option<Color> {
     match text {
         "0" => None,
         _ if heading == "FAILING" => Some(Color::Red),
+        _ if heading == "WAITING" => Some(Color::Yellow),
         "True" | "Current" | "pass" => Some(Color::Green),
         "False" | "Failed" | "NotFound" | "missing" | "Warning" | "fail" => Some(Color::Red),
         "Unknown" | "Suspended" | "InProgress" | "Terminating" | "drifted" | "warn" => Some(Color::Yellow),

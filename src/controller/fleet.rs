@@ -63,6 +63,7 @@ struct Kept {
     list: u32,
     is_suspended: bool,
     is_failing: bool,
+    is_waiting: bool,
     storage_bytes: u64,
     /// In the order of [`labels`].
     labels: Box<[Box<str>]>,
@@ -101,6 +102,7 @@ impl Kept {
             list,
             is_suspended: row.suspended > 0,
             is_failing: row.failing > 0,
+            is_waiting: row.waiting > 0,
             storage_bytes: row.storage_bytes,
             labels: labels(kind, object),
         }
@@ -212,6 +214,7 @@ impl Fleet {
             for kept in objects.kept.values() {
                 row.storage_bytes += kept.storage_bytes;
                 row.failing += usize::from(kept.is_failing);
+                row.waiting += usize::from(kept.is_waiting);
                 row.suspended += usize::from(kept.is_suspended);
                 row.running += usize::from(!kept.is_suspended);
             }

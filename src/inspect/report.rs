@@ -22,6 +22,8 @@ pub struct StatsRow {
     pub running: usize,
     /// Of those, the ones that report failure (waiting for a dependency is none).
     pub failing: usize,
+    /// Of those, the ones that wait for a dependency. With the failing ones they are all whose `Ready` is `False`.
+    pub waiting: usize,
     pub suspended: usize,
     /// Bytes of the stored artifacts.
     pub storage_bytes: u64,
@@ -49,8 +51,11 @@ pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
         return;
     }
     row.running += 1;
-    let failing = object.condition(READY).is_some_and(|c| c.status == "False" && c.reason != "DependencyNotReady");
-    row.failing += usize::from(failing);
+    let Some(not_ready) = object.condition(READY).filter(|ready| ready.status == "False") else { return };
+    match not_ready.reason.as_str() {
+        "DependencyNotReady" => row.waiting += 1,
+        _ => row.failing += 1,
+    }
 }
 
 /// An empty row of a kind.
@@ -60,6 +65,7 @@ pub fn empty_stats(kind: &FluxKind) -> StatsRow {
         kind: kind.kind.into(),
         running: 0,
         failing: 0,
+        waiting: 0,
         suspended: 0,
         storage_bytes: 0,
     }
@@ -250,7 +256,7 @@ mod tests {
         ]);
         let rows = stats(&snapshot, None, false);
         assert_eq!(rows.len(), 1);
-        assert_eq!((rows[0].running, rows[0].failing, rows[0].suspended), (4, 1, 1));
+        assert_eq!((rows[0].running, rows[0].failing, rows[0].waiting, rows[0].suspended), (4, 1, 1, 1));
         assert_eq!(size_text(rows[0].storage_bytes), "8.4 MiB");
     }
 

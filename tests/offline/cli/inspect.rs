@@ -323,15 +323,36 @@ fn events_are_oldest_first_and_belong_to_an_object_and_its_source() {
 #[test]
 fn stats_count_by_kind_and_state() {
     let rows = table(&read(&["stats"]).exits(0).stdout);
-    assert_eq!(rows[0], ["RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE"]);
-    assert_eq!(rows[2], ["Kustomization", "2", "1", "1", "-"]);
-    assert_eq!(rows[3], ["GitRepository", "1", "0", "0", "4.2 MiB"]);
+    assert_eq!(rows[0], ["RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE", "WAITING"]);
+    assert_eq!(rows[2], ["Kustomization", "2", "1", "1", "-", "0"]);
+    assert_eq!(rows[3], ["GitRepository", "1", "0", "0", "4.2 MiB", "0"]);
     // The lists of what fails and of what is suspended are as long as the sums say.
     let sum = |column: usize| rows[1..].iter().map(|row| row[column].parse::<usize>().unwrap()).sum::<usize>();
     for (column, state) in [(2, "False"), (3, "Suspended")] {
         let listed = read(&["get", "all", "-A", "--ready-status", state, "-o", "name"]).exits(0).stdout;
         assert_eq!((sum(column), listed.lines().count()), (1, 1), "{state}: {listed}");
     }
+}
+
+#[test]
+fn who_waits_for_a_dependency_is_counted_beside_who_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dump.json");
+    let item = |name: &str, reason: &str| {
+        serde_json::json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": name, "namespace": "apps"}, "spec": {},
+            "status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason, "message": "m"}]}})
+    };
+    let waiting = ["b", "c", "d"].map(|name| item(name, "DependencyNotReady"));
+    let items = [vec![item("a", "BuildFailed")], waiting.to_vec()].concat();
+    let dump = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
+    std::fs::write(&file, dump.to_string()).expect("written");
+    let read = |line: &[&str]| run(&[line, &["--from", file.to_str().expect("UTF-8")]].concat());
+    let rows = table(&read(&["stats"]).exits(0).stdout);
+    assert_eq!(rows[1], ["Kustomization", "4", "1", "0", "-", "3"]);
+    let listed = read(&["get", "all", "-A", "--ready-status", "False", "-o", "name"]).exits(0).stdout;
+    assert_eq!(listed.lines().count(), 1 + 3, "{listed}");
+    read(&["status"]).stdout_has("1 failing, 3 waiting");
 }
 
 #[test]
