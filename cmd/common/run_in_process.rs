@@ -760,10 +760,8 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.note(&what, &format!("{reason}; trying again in {pause:?}"));
             }
             Update::Warning { message } => progress.note(&self.key, &message),
-            Update::Finished { ready, message } => {
-                let state = if ready { State::Done } else { State::Failed };
-                progress.set(&self.key, state, &message);
-            }
+            Update::Finished { ready: true, message } => progress.set(&self.key, State::Done, &message),
+            Update::Finished { ready: false, message } => progress.fail(&self.key, &message),
         }
     }
 }

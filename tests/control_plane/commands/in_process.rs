@@ -332,6 +332,10 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     // As a cause, with the reason of the status where there was time to write it.
     let told = run.stderr.split_once("error: ").map(|(_, told)| told.to_owned()).unwrap_or_default();
     assert!(told.contains("caused by: ") && told.contains("ImagePull"), "{}", run.stderr);
+    // However long it is, it is told once.
+    let failed = told.lines().find_map(|line| line.strip_prefix("caused by: HealthCheckFailed: "));
+    let failed = failed.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert_eq!(run.stderr.matches(failed).count(), 1, "{}", run.stderr);
     // Also when the status cannot be written any more.
     let proxy = FaultProxy::start(&own.kubeconfig, own.plane.folder()).await.unwrap();
     let waits = AtomicBool::new(false);
