@@ -8,7 +8,7 @@ use crate::common::manifest_files;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::common::registries::SourceArgs;
 use crate::render::table::clean;
-use crate::shell::output::{ViewArgs, structured_without_names};
+use crate::shell::output::{ViewArgs, structured_without_names, without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Check the cluster and the installation
@@ -16,6 +16,7 @@ use crate::shell::{CliError, Exit, Shell};
 /// Ends with 0 when no check failed (warnings are allowed) and with 1 otherwise.
 /// With --distribution also: can the instance be built from it?
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
     # Before an installation: API versions and rights\n  \
     flux-operator check --pre\n\n  \

@@ -14,7 +14,7 @@ use crate::common::args::unknown_kind;
 use crate::common::connect::cli_error;
 use crate::common::read_source::{FromArgs, Source, named_objects, within};
 use crate::render::table::clean;
-use crate::shell::output::{Format, ViewArgs, structured_without_names};
+use crate::shell::output::{Format, ViewArgs, structured_without_names, without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Show what a HelmRelease or Kustomization really works with
@@ -24,6 +24,7 @@ use crate::shell::{CliError, Exit, Shell};
 /// --reveal is given.
 #[derive(clap::Args, Debug)]
 #[command(
+    mut_arg("output", without_names),
     group(clap::ArgGroup::new("what").args(["values", "vars", "status", "history"]).required(true)),
     after_help = "Examples:\n  \
     # The values of a release, merged\n  \

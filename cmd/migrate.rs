@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::common::manifest_files;
-use crate::shell::output::{ViewArgs, structured_without_names};
+use crate::shell::output::{ViewArgs, structured_without_names, without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 mod bootstrap;
@@ -22,6 +22,7 @@ pub enum Command {
 /// Ends with 1 when a dry run would change something, or when a field needs a hand.
 #[derive(clap::Args, Debug)]
 #[command(
+    mut_arg("output", without_names),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:\n  \

@@ -10,7 +10,7 @@ use crate::common::desired::desired_objects;
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::registries::SourceArgs;
 use crate::render::page::html;
-use crate::shell::output::{Format, ViewArgs, structured};
+use crate::shell::output::{Format, ViewArgs, no_names, structured, without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 /// Write a page about the installation, to be sent to someone
@@ -20,6 +20,7 @@ use crate::shell::{CliError, Exit, Shell};
 /// works from disk, is readable in light and dark, and prints. Names and messages
 /// are those of the cluster; `report --from BUNDLE` has no secret in it.
 #[derive(clap::Args, Debug)]
+#[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
     # The page of an incident\n  \
     flux-operator report incident.html\n\n  \
@@ -45,6 +46,9 @@ pub struct Args {
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if matches!(args.view.output, Format::Name) {
+        return Err(no_names());
+    }
     let is_page = matches!(args.view.output, Format::Table | Format::Wide);
     let path = match (&args.file, is_page) {
         (None, true) => {

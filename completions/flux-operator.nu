@@ -698,7 +698,7 @@ module completions {
     --history                 # What was released or applied before
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -808,7 +808,6 @@ module completions {
   export extern "flux-operator report" [
     --overwrite               # Write over a file that is there
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -818,6 +817,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1042,7 +1042,6 @@ module completions {
     --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
     --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -1052,6 +1051,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3446,7 +3446,7 @@ module completions {
     --path: path              # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
     --dry-run                 # Only say what would be changed
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use

@@ -167,7 +167,7 @@ impl Config {
 }
 
 /// Commands that tell of no objects that have names.
-const NAMELESS: [&str; 4] = ["check", "debug", "migrate", "stats"];
+const NAMELESS: [&str; 5] = ["check", "debug", "migrate", "report", "stats"];
 
 /// Whether a command can answer in a format.
 fn takes(command: &clap::Command, format: &str) -> bool {

@@ -71,6 +71,12 @@ pub fn formats() -> Vec<CompletionCandidate> {
     FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
 }
 
+/// The `-o` of a command that is about no objects that have names, for [`clap::Command::mut_arg`].
+pub fn without_names(flag: clap::Arg) -> clap::Arg {
+    let formats = || formats().into_iter().filter(|format| format.get_value() != "name").collect();
+    flag.help("Format: table, json, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
+}
+
 /// A value that `-o` may have where there is no list.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ViewArgs {

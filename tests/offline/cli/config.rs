@@ -57,6 +57,7 @@ fn a_default_that_does_not_fit_a_command_is_left_out() {
     let json = folder("output: json\n");
     let variable = [("FLUX_OPERATOR_OUTPUT", "name")];
     assert!(run(&json, &["stats", "--from", DUMP], &variable).exits(0).stdout.starts_with('{'));
+    run(&nothing, &["report", "-", "--from", DUMP], &variable).exits(0).stdout_has("<!doctype html>");
 }
 
 #[test]

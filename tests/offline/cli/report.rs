@@ -111,6 +111,13 @@ fn the_same_is_there_as_json_and_on_stdout() {
     assert!(run(&["report", "-", "--from", dump]).exits(0).stdout.starts_with("<!doctype html>"));
     run(&["report", "--from", dump]).exits(2).stderr_has("no file is given");
     run(&["report", "x.html", "--from", dump, "-o", "json"]).exits(2).stderr_has("writes no file");
+    for line in [&["report", "--from", dump, "-o", "name"][..], &["report", "-", "--from", dump, "-o", "name"]] {
+        assert_eq!(run(line).exits(2).stderr_has("-o name: this is about no objects").stdout, "");
+    }
+    for command in ["report", "check", "migrate", "debug"] {
+        let help = run(&[command, "--help"]).exits(0).stdout;
+        assert!(help.contains("Format: table, json, yaml or jsonpath=TEMPLATE"), "{command}: {help}");
+    }
 }
 
 /// Runs the browser on a page and returns what it prints.
