@@ -36,6 +36,8 @@ const WIDTH: usize = 80;
     flux-operator explain helmrelease.spec --api-version v2 -o json")]
 pub struct Args {
     /// Kind, and the path of a field in it; any case, plural or short name
+    ///
+    /// KIND/NAME is understood as KIND.
     #[arg(value_name = "KIND[.FIELD...]", add = ArgValueCompleter::new(paths))]
     pub field: String,
     /// Version of the kind [default: the stored one]
@@ -79,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let (kind, path) = split(&args.field)?;
     // Written as objects have it, group included, or as the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
-    let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error))?;
+    let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
     let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
     shell.print(&render(&view, width, args)?)?;
     Ok(Exit::Done)
@@ -130,12 +132,20 @@ fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> 
     Ok(objects.into_iter().find(is_it))
 }
 
-fn unknown(error: &ExplainError) -> CliError {
+fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     let report = CliError::usage(error.to_string());
-    let ExplainError::NoField { name, known, .. } = error else { return report };
-    match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => report.hint(format!("did you mean {near}?")),
+    let ExplainError::NoField { parent, name, known } = error else { return report };
+    let told = match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => return report.hint(format!("did you mean {near}?")),
         None if known.is_empty() => report.hint("it has no fields"),
         None => report.hint(format!("fields are {}", known.join(", "))),
+    };
+    if parent != kind.kind {
+        return told;
     }
+    // Other verbs have the name of an object there.
+    let word = kind.kind.to_lowercase();
+    told.hint(format!(
+        "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"
+    ))
 }

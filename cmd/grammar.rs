@@ -389,16 +389,21 @@ fn singular(word: &str) -> String {
     }
 }
 
-/// `source git.spec` and `ks spec path` as `KIND.FIELD`.
+/// `source git.spec`, `ks spec path` and `ks/app spec` as `KIND.FIELD`: the fields are those of every object of the kind.
 fn field(words: &[&str]) -> String {
     let of_flux = || {
         let (first, rest) = words.split_first()?;
         let (second, rest) = rest.split_first()?;
-        let (second, path) = second.split_once('.').map_or((*second, None), |(kind, path)| (kind, Some(path)));
+        let second = kind_and_name(second).0;
+        let (second, path) = second.split_once('.').map_or((second, None), |(kind, path)| (kind, Some(path)));
         let (kind, ..) = kind_of_two(first, &[second])?;
         Some([vec![kind.kind], path.into_iter().collect(), rest.to_vec()].concat().join("."))
     };
-    of_flux().unwrap_or_else(|| words.join("."))
+    let as_said = || {
+        let first = words.first().map(|first| kind_and_name(first).0);
+        first.into_iter().chain(words.iter().skip(1).copied()).collect::<Vec<_>>().join(".")
+    };
+    of_flux().unwrap_or_else(as_said)
 }
 
 fn is_called(command: &Command, word: &str) -> bool {
@@ -506,6 +511,9 @@ mod tests {
         ("explain source git.spec", "explain GitRepository.spec"),
         ("explain sources gits spec", "explain GitRepository.spec"),
         ("explain instance.spec", "explain instance.spec"),
+        ("explain ks/app", "explain ks"),
+        ("explain ks/app spec path", "explain ks.spec.path"),
+        ("explain source git/app", "explain GitRepository"),
         ("logs image policy app", "logs ImagePolicy/app"),
         ("debug hr app --values", "debug HelmRelease/app --values"),
         ("impact ks/app", "impact Kustomization/app"),

@@ -62,12 +62,30 @@ fn json_and_yaml_carry_the_same_facts() {
 }
 
 #[test]
+fn an_object_is_explained_as_its_kind() {
+    let kind = run(&["explain", "ks"]).exits(0).stdout;
+    for line in
+        [&["explain", "ks/podinfo"][..], &["explain", "kustomization/a.b"], &["explain", "resource", "ks/podinfo"]]
+    {
+        assert_eq!(run(line).exits(0).stdout, kind, "{line:?}");
+    }
+    run(&["explain", "ks/podinfo", "spec.path"]).exits(0).stdout_has("spec.path");
+    run(&["explain", "foo/a"]).exits(2).stderr_has("unknown kind `foo`");
+}
+
+#[test]
 fn what_does_not_exist_is_refused_with_a_suggestion() {
     run(&["explain", "instance.spec.sycn"])
         .exits(2)
         .stderr_has("error: spec has no field sycn\n")
         .stderr_has("hint: did you mean sync?");
     run(&["explain", "instnce.spec"]).exits(2).stderr_has("hint: did you mean `instance`?");
+    // What other verbs take for a name.
+    run(&["explain", "ks", "podinfo"])
+        .exits(2)
+        .stderr_has("error: Kustomization has no field podinfo\n")
+        .stderr_has("as in `flux-operator explain kustomization.spec`")
+        .stderr_has("`flux-operator get kustomization podinfo` shows an object");
     run(&["explain", "instance", "--api-version", "v2"])
         .exits(2)
         .stderr_has("FluxInstance has no version v2: there is v1");
