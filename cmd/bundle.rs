@@ -12,6 +12,7 @@ use flux_operator::inspect::checks::{CheckOptions, check};
 use flux_operator::inspect::read::bundle::{Limits, gather, of_dump};
 use flux_operator::inspect::status::status;
 use flux_operator::inspect::why::overview;
+use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -136,6 +137,14 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
                 &format!("{}, {} logs", objects(gathered.objects.len()), gathered.logs.len()),
             );
             progress.clear();
+            // It is of the whole cluster; who names a namespace all the same is told of a wrong one.
+            let named = shell.global().namespace();
+            if let Some(named) =
+                named.filter(|named| !gathered.objects.iter().any(|one| fields::namespace(one) == Some(*named)))
+                && let Some(missing) = session.no_namespace(named).await
+            {
+                shell.hint(missing.message());
+            }
             Ok(redact(gathered, salt, max_bytes))
         })?,
     };
@@ -157,7 +166,7 @@ fn salt() -> Result<Vec<u8>, CliError> {
 fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliError> {
     let snapshot = &bundle.snapshot;
     let instances = snapshot.list(&instance_type(), None);
-    let namespace = instances.first().and_then(|instance| flux_operator::k8s::fields::namespace(instance));
+    let namespace = instances.first().and_then(|instance| fields::namespace(instance));
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let options = CheckOptions { pre: false, namespace, client: CLIENT, now, to: None, distribution: None };

@@ -4,8 +4,9 @@ use anstyle::AnsiColor;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 
 use crate::common::lines::Lines;
+use crate::common::list::hint_at_namespace;
 use crate::common::manifest_files;
-use crate::common::read_source::{FromArgs, Source, within};
+use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::registries::SourceArgs;
 use crate::render::table::clean;
 use crate::shell::output::{ViewArgs, structured_without_names, without_names};
@@ -72,7 +73,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             to: target.as_ref(),
             distribution: distribution.as_ref(),
         };
-        let report = within(shell, source.view(shell, |snapshot| check(snapshot, options))).await??.value;
+        let view = source.view(shell, |snapshot| {
+            let is_empty = !args.pre && snapshot.list(&instance_type(), Some(&namespace)).is_empty();
+            (check(snapshot, options), is_empty)
+        });
+        let (report, is_empty) = within(shell, view).await??.value;
         let whereto = source.whereto();
         let report = report.map_steps(|step| whereto.sentence(&step));
         let text = match structured_without_names(&report, &args.view.output)? {
@@ -81,6 +86,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             None => text(&report, shell),
         };
         shell.print_in_colour(&text)?;
+        if is_empty {
+            hint_at_namespace(shell, &source, shell.global().namespace()).await;
+        }
         Ok(if report.passed { Exit::Done } else { Exit::Failed })
     })
 }

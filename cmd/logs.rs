@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::common::args::{When, kind};
 use crate::common::connect::cli_error;
-use crate::common::read_source::{FromArgs, Source, named_objects};
+use crate::common::read_source::{FromArgs, Lacking, Source, named_objects, within};
 use crate::render::next_step::word as quoted;
 use crate::render::table::clean;
 use crate::shell::{CliError, Exit, Shell};
@@ -104,11 +104,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let object = |(kind, name): &(&FluxKind, &str)| {
             ObjectId::new(kind.group, kind.kind, source.namespace_of(&kind.resource_type()).as_deref(), name)
         };
-        let objects = named.iter().map(object).collect();
+        let objects: Vec<ObjectId> = named.iter().map(object).collect();
+        let unseen = named.iter().zip(&objects).map(|((kind, _), object)| (*kind, object.clone())).collect();
         let since = args.since.and_then(|since| since.before(source.now()));
         let filter = LogFilter { objects, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };
-        let mut printer = Printer { shell, format: args.output, block: String::new() };
+        let mut printer = Printer { shell, format: args.output, block: String::new(), unseen };
         match &source {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
@@ -116,12 +117,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     printer.add(&entry)?;
                 }
                 printer.flush()?;
-                Ok(Exit::Done)
+                missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
             Source::Cluster(session) => {
                 let started = Timestamp::now();
                 let look = shell.while_waiting("answer", sources_now(&session.cluster, &args.controller));
                 let sources = look.await.map_err(|e| cli_error(&e))?;
+                let place = shell.global().namespace();
+                let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
+                if let Some(place) = in_vain.filter(|_| named.is_empty() || sources.is_empty())
+                    && let Some(error) = session.no_namespace(place).await
+                {
+                    return Err(error);
+                }
                 if sources.is_empty() {
                     return Err(nobody(args, &source.place()));
                 }
@@ -140,7 +148,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                         shell.warn(&problem.sentence());
                     }
                 }
+                let lacking = missing(shell, &source, &printer.unseen, named.len()).await;
                 if args.follow {
+                    // It may be there later.
+                    lacking.warn(shell);
                     shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
                     let lines = follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
@@ -148,11 +159,25 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                         printer.flush()
                     });
                     shell.while_wanted(lines).await.transpose()?;
+                    return Ok(Exit::Done);
                 }
-                Ok(Exit::Done)
+                lacking.told(shell, Exit::Done)
             }
         }
     })
+}
+
+/// Which of the objects that no line is about are not there; who may not look is told of none.
+async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[(&FluxKind, ObjectId)], names: usize) -> Lacking {
+    let mut lacking = Lacking::of(names);
+    for (kind, object) in unseen {
+        let resource = kind.resource_type();
+        let namespace = source.namespace_of(&resource);
+        let look = source.object(shell, &resource, namespace.as_deref(), &object.name);
+        let error = within(shell, look).await.and_then(|found| found).err();
+        lacking.add(error.filter(|error| error.exit() == Exit::NotFound));
+    }
+    lacking
 }
 
 /// Nobody writes a log, as far as it can be seen.
@@ -170,10 +195,16 @@ struct Printer<'a> {
     shell: &'a Shell,
     format: LogFormat,
     block: String,
+    /// Objects that no line was about yet.
+    unseen: Vec<(&'a FluxKind, ObjectId)>,
 }
 
 impl Printer<'_> {
     fn add(&mut self, entry: &Entry) -> Result<(), CliError> {
+        self.unseen.retain(|(_, object)| {
+            let filter = LogFilter { objects: vec![object.clone()], least: None };
+            !filter.lets(&entry.text)
+        });
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),
             LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),

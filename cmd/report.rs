@@ -7,6 +7,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::inspect::page::{PageOptions, page};
 
 use crate::common::desired::desired_objects;
+use crate::common::list::no_namespace;
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::registries::SourceArgs;
 use crate::render::page::html;
@@ -93,9 +94,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 now,
                 desired: desired.as_deref().map_err(String::as_str),
             };
-            source.view(shell, |snapshot| page(snapshot, options)).await
+            let viewed = source.view(shell, |snapshot| page(snapshot, options)).await?;
+            Ok::<_, CliError>((viewed, found.value.is_none()))
         });
-        let viewed = looked.await??;
+        let (viewed, is_empty) = looked.await??;
+        if is_empty && let Some(error) = no_namespace(&source, shell.global().namespace()).await {
+            return Err(error);
+        }
         let whereto = source.whereto();
         let page = viewed.with_warnings(shell).map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {

@@ -3,6 +3,7 @@
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::version::{VersionView, version};
 
+use crate::common::list::hint_at_namespace;
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::shell::output::{Format, ViewArgs, structured};
 use crate::shell::{CliError, Exit, Shell};
@@ -55,11 +56,15 @@ async fn whole(args: &Args, shell: &Shell) -> Result<VersionView, CliError> {
         shell,
         source.view(shell, |snapshot| {
             let instance = snapshot.list(&instance_type(), Some(&namespace)).into_iter().next();
-            version(snapshot, instance, CLIENT, &known)
+            (version(snapshot, instance, CLIENT, &known), instance.is_none())
         }),
     )
     .await??;
-    Ok(viewed.with_warnings(shell))
+    let (view, is_empty) = viewed.with_warnings(shell);
+    if is_empty {
+        hint_at_namespace(shell, &source, shell.global().namespace()).await;
+    }
+    Ok(view)
 }
 
 fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliError> {

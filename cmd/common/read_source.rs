@@ -278,6 +278,12 @@ impl<'a> Source<'a> {
         }
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
+        let in_vain = namespace.filter(|_| resource.namespaced);
+        let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));
+        let error = match (self, in_vain) {
+            (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
+            _ => error,
+        };
         let elsewhere: Vec<_> = names.iter().filter(|(_, n)| n == name).filter_map(|(ns, _)| ns.as_deref()).collect();
         if !elsewhere.is_empty() {
             return error.hint(format!("{name} is in namespace {}", elsewhere.join(", ")));
@@ -470,6 +476,11 @@ impl Lacking {
     /// Adds what is wrong with names of which something was found.
     pub fn add(&mut self, errors: impl IntoIterator<Item = CliError>) {
         self.errors.extend(errors);
+    }
+
+    /// Warns of what each name lacks.
+    pub fn warn(&self, shell: &Shell) {
+        self.errors.iter().for_each(|error| shell.warn(error.message()));
     }
 
     /// Tells what each name lacks.

@@ -182,6 +182,14 @@ impl<'a> Session<'a> {
         Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
     }
 
+    /// The error of what is not there, with a hint when the namespace it was looked for in is not there either.
+    pub async fn with_namespace_hint(&self, error: CliError, namespace: &str) -> CliError {
+        match self.no_namespace(namespace).await {
+            Some(missing) => error.hint(missing.message()),
+            None => error,
+        }
+    }
+
     /// `fluxinstance/flux-system/flux (context dev)`.
     pub fn place(&self, object: &str) -> String {
         format!("{object} ({})", self.cluster.endpoint.place())
@@ -281,6 +289,10 @@ impl<'a> Session<'a> {
             return error;
         };
         let named: Vec<(String, String)> = all.iter().map(ObjectId::of).map(|id| (id.namespace, id.name)).collect();
+        let error = match named.iter().any(|(namespace, _)| *namespace == target.namespace) {
+            true => error,
+            false => self.with_namespace_hint(error, &target.namespace).await,
+        };
         match missing_hint(target, &named) {
             Some(hint) => error.hint(hint),
             None => error,

@@ -169,7 +169,7 @@ async fn wait_in(
     let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
     progress.clear();
     match ended {
-        Ok(found) => Ok((found.map_err(|e| cli_error(&e))?, "not everything takes it".to_owned())),
+        Ok(found) => Ok((found?, "not everything takes it".to_owned())),
         Err(_) => Ok((wait.look(), format!("timed out after {}", session.deadline.length()))),
     }
 }
@@ -202,23 +202,29 @@ impl Wait {
     }
 
     /// Follows everything until all have the revision, or none will have it that has not.
-    async fn follow(
-        &mut self,
-        session: &Session<'_>,
-        progress: &mut Progress,
-    ) -> Result<RevisionRollout, ClusterError> {
+    ///
+    /// # Errors
+    /// There is no such namespace; who may not look at a kind.
+    async fn follow(&mut self, session: &Session<'_>, progress: &mut Progress) -> Result<RevisionRollout, CliError> {
         let mut changes = changes(session);
+        let mut in_doubt = self.scope.namespace.clone();
         let mut unseen: BTreeSet<&str> = KINDS.into_iter().collect();
         while let Some((kind, change)) = changes.next().await {
-            self.take(kind, change?);
+            self.take(kind, change.map_err(|e| cli_error(&e))?);
             unseen.remove(kind);
             let burst = Burst::begins();
             while let Some((kind, change)) = burst.following(&mut changes).await {
-                self.take(kind, change?);
+                self.take(kind, change.map_err(|e| cli_error(&e))?);
                 unseen.remove(kind);
             }
             if !unseen.is_empty() {
                 continue;
+            }
+            // Nothing would ever come to a namespace that does not exist.
+            if let Some(namespace) = in_doubt.take().filter(|one| !self.objects.keys().any(|id| id.namespace == *one))
+                && let Some(error) = session.no_namespace(&namespace).await
+            {
+                return Err(error);
             }
             let found = self.look();
             self.note(&found, progress);

@@ -467,6 +467,8 @@ pub fn on_files() -> Vec<Row> {
         row(21, "F get ks --contxt x").code(2).says("--context"),
         row(22, "F get ks wep -n apps --from $DUMP").code(3).says("did you mean web?"),
         row(22, "F logs pod/web --from $DUMP").code(2).says("Pod is no kind of Flux").says("`kubectl logs pod/web`"),
+        row(22, "F logs ks/wep -n apps --from $DUMP").code(3).says("did you mean web?"),
+        row(22, "F logs ks/web -n apps --from $DUMP").without_data(),
         row(22, "F debug deploy/web --vars --from $DUMP").code(2).says("`flux-operator trace deploy/NAME`"),
         row(22, "F debug ks a b --vars --from $DUMP").code(2).says("run it once for each"),
         row(22, "F get ks web -n flux-system --from $DUMP").code(3).says("web is in namespace apps"),
@@ -732,6 +734,38 @@ pub fn on_a_cluster() -> Vec<Row> {
     {
         let misspelt = row(22, format!("F {line} -n flux-sytem")).code(3);
         rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
+    }
+    for line in [
+        "get ks nope",
+        "tree ks nope",
+        "trace deploy/nope",
+        "debug ks nope --vars",
+        "impact ks nope",
+        "why ks/nope",
+        "suspend ks nope",
+        "wait ks nope",
+        "logs",
+        "logs ks/nope",
+        "report misspelt.html",
+        "create secret basic-auth git --username u --password x",
+        "wait revision main@sha1:0123",
+    ] {
+        let misspelt = row(22, format!("F {line} -n flux-sytem")).code(3).in_time().without_data();
+        rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
+    }
+    rows.push(
+        row(22, "F wait revision main@sha1:0123 ks/nope -n flux-sytem").code(3).says("did you mean flux-system?"),
+    );
+    // What shows the whole cluster beside it says so.
+    for (line, code) in [("check", 1), ("version", 0), ("bundle -o misspelt.tar.gz", 0)] {
+        let misspelt = row(22, format!("F {line} -n flux-sytem")).code(code).matches(".");
+        rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
+    }
+    // Who may not list namespaces is told what there is to tell, and nothing of that.
+    for (line, code) in [("get ks nope", 5), ("version", 0)] {
+        rows.push(
+            row(22, format!("F {line} -n flux-sytem --context nobody")).code(code).hides("there is no namespace"),
+        );
     }
     for patient in PATIENT {
         for (limit, says) in [("--timeout 3s", "3s"), ("--timeout=2 --request-timeout=9s", "2s")] {

@@ -73,7 +73,14 @@ pub(super) async fn write(
     let step = step.unwrap_or_else(|_| {
         let object = reference(&secret);
         Err(session.out_of_time(&format!("apply {object}")).object(object))
-    })?;
+    });
+    let step = match step {
+        // What a Secret that is new may lack is its namespace.
+        Err(error) if error.exit() == Exit::NotFound => {
+            return Err(session.with_namespace_hint(error, &secret.namespace).await);
+        }
+        step => step?,
+    };
     let what = match step {
         Step::Applied(what) => what,
         Step::Replace(live) => {

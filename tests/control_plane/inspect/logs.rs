@@ -48,6 +48,9 @@ async fn logs_of_all_controllers_are_one_in_the_order_of_time(cluster: TestClust
     writes(&cluster, "source-controller", &source);
     writes(&cluster, "kustomize-controller", &kustomize);
     installed(&cluster).await;
+    let quiet = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "quiet"},
+        "spec": {"interval": "1h", "url": "https://example.com/quiet.git"}});
+    objects::apply(&cluster.client(), cluster.namespace(), &[quiet]).await.expect("applied");
     // Other tests have controllers of their own in the cluster.
     let folder = tempfile::tempdir().expect("a folder");
     dump(&cluster, folder.path()).await;
@@ -67,7 +70,18 @@ async fn logs_of_all_controllers_are_one_in_the_order_of_time(cluster: TestClust
         assert_eq!(ask(&["ks", "app"]).await, ["one"]);
         assert_eq!(ask(&["gitrepo/app", "--level", "error"]).await, ["no such host"]);
         assert_eq!(ask(&["gitrepo/app", "--tail", "1"]).await, ["no such host"]);
-        assert!(ask(&["gitrepo/app", "--controller", "kustomize"]).await.is_empty());
+        // An object that is not there is told, unless there are lines about it.
+        let missing = async |arguments: &[&str]| {
+            let run = run(&cluster, &[&["logs", "-n", "apps", "-o", "json"], arguments, from].concat()).await;
+            let run = run.exits(3);
+            (messages(&run.stdout), run.stderr)
+        };
+        let (lines, told) = missing(&["gitrepo/app", "--controller", "kustomize"]).await;
+        assert!(lines.is_empty() && told.contains("gitrepository/apps/app not found"), "{lines:?} {told}");
+        let (lines, told) = missing(&["ks/app", "ks/nope"]).await;
+        assert!(lines == ["one"] && told.contains("apps/nope") && !told.contains("apps/app"), "{lines:?} {told}");
+        let quiet = [&["logs", "gitrepo/quiet", "-n", cluster.namespace()], from].concat();
+        assert_eq!(run(&cluster, &quiet).await.exits(0).stdout, "");
     }
     let text = run(&cluster, &["logs", "-n", "apps", "gitrepo/app"]).await.exits(0);
     text.stdout_has("2026-01-01T00:00:04.000Z error source-controller GitRepository/apps/app: no such host");
