@@ -1,6 +1,6 @@
 //! What the Deployment and the lease of an operator say: whether it is one, and whether it is at work. Pure.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::lease::{Holder, LeaseRecord};
@@ -47,8 +47,8 @@ pub enum OperatorState<'a> {
     TerminalRun(String),
     /// There is a Deployment, and no pod of it is ready.
     Stopped(&'a Value),
-    /// Its pod is ready, and it no longer renews its lease.
-    Silent(&'a Value, LeaseRecord),
+    /// Its pod is ready, and it no longer renews its lease, or has none at all.
+    Silent(&'a Value, Option<LeaseRecord>),
     Absent,
     /// Deployments cannot be read.
     Unknown,
@@ -69,18 +69,46 @@ impl<'a> OperatorState<'a> {
         match (deployment, expired) {
             (Some(deployment), _) if !has_ready_pod(deployment) => OperatorState::Stopped(deployment),
             (Some(deployment), Some(record)) if elects_a_leader(deployment) => {
-                OperatorState::Silent(deployment, record)
+                OperatorState::Silent(deployment, Some(record))
             }
             (Some(_), _) => OperatorState::Running,
             (None, _) => OperatorState::Absent,
         }
     }
+
+    /// The state where it is certain that the namespace of the Deployment has no lease: an operator that elects a leader has
+    /// taken one long before, and takes one that was deleted again at once.
+    #[must_use]
+    pub fn knowing_of_no_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
+        let has_had_time = |one: &&Value| {
+            let available = fields::condition(one, "Available").filter(|condition| condition.is_true());
+            available.and_then(|one| one.changed()).is_some_and(|since| now.duration_since(since) > TIME_TO_ELECT)
+        };
+        match deployment.filter(has_had_time) {
+            Some(one) if self == OperatorState::Running && elects_a_leader(one) => OperatorState::Silent(one, None),
+            _ => self,
+        }
+    }
+}
+
+/// How long after its pod is available an operator has taken its lease for certain: a lease lasts 35 s (spec: semantics §6).
+const TIME_TO_ELECT: SignedDuration = SignedDuration::from_mins(1);
+
+/// What an operator that stands still does not do.
+pub fn silence(lease: Option<&LeaseRecord>) -> &'static str {
+    if lease.is_some() { "no longer renews its lease" } else { "has not taken its lease" }
 }
 
 /// Whether the operator of a Deployment renews a lease while it works (spec: semantics §6, on unless it is switched off).
 fn elects_a_leader(deployment: &Value) -> bool {
     let containers = fields::items(deployment, "/spec/template/spec/containers");
-    !containers.iter().flat_map(|one| fields::items(one, "/args")).any(|arg| arg == "--enable-leader-election=false")
+    let mut words =
+        containers.iter().flat_map(|one| ["/command", "/args"].map(|place| fields::items(one, place))).flatten();
+    // Go takes `0`, `f` and `False` as well; what is not plainly on is in doubt.
+    !words.any(|word| {
+        let value = word.as_str().and_then(|word| word.trim_start_matches('-').strip_prefix("enable-leader-election="));
+        value.is_some_and(|value| value != "true")
+    })
 }
 
 #[cfg(test)]

@@ -469,10 +469,13 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
         }
         OperatorState::Silent(deployment, lease) => {
             group.pass(&name(deployment), kstatus::compute(deployment).message);
-            let since = lease.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
+            let says = lease.map_or("there is none".to_owned(), |lease| {
+                let since = lease.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
+                format!("its holder no longer renews it ({since})")
+            });
             group.fail(
                 "lease",
-                format!("its holder no longer renews it ({since}): the operator does not work"),
+                format!("{says}: the operator does not work"),
                 NextStep::Restart(ObjectId::of(deployment)),
             );
         }
@@ -789,6 +792,13 @@ mod tests {
         assert_eq!(find(&held, "lease").message, "held by pod-abc_1234");
         let expired = check(&snapshot, at("2026-01-01T01:25:00Z"));
         assert_eq!(find(&expired, "lease").verdict, Verdict::Fail);
+        let mut available = operator_deployment(1);
+        available["status"]["conditions"] =
+            json!([{"type": "Available", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        let mut other = lease.clone();
+        other["metadata"]["name"] = "kube-scheduler".into();
+        let none = check(&Snapshot::of_dump([available, other]), at("2026-01-01T00:02:00Z"));
+        assert_eq!(find(&none, "lease").message, "there is none: the operator does not work");
         let scaled = check(&Snapshot::of_dump([operator_deployment(0), lease]), at("2026-01-01T01:25:00Z"));
         assert_eq!(find(&scaled, "deployment/flux-operator").verdict, Verdict::Fail);
         assert!(matches!(find(&scaled, "deployment/flux-operator").hint, Some(NextStep::Scale { replicas: 1, .. })));

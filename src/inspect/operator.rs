@@ -31,7 +31,10 @@ pub(crate) fn elsewhere<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timest
 
 /// Whether anybody looks after the instances of a namespace, at a moment.
 pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
-    match OperatorState::of(deployment(snapshot, namespace), lease(snapshot, namespace), now) {
+    let (deployment, lease) = (deployment(snapshot, namespace), lease(snapshot, namespace));
+    let is_without = lease.is_none() && snapshot.knows(&LEASE);
+    let without = deployment.filter(|one| is_without && fields::namespace(one) == Some(namespace));
+    match OperatorState::of(deployment, lease, now).knowing_of_no_lease(without, now) {
         OperatorState::Absent if !snapshot.knows(&DEPLOYMENT) => OperatorState::Unknown,
         state => state,
     }
@@ -62,6 +65,19 @@ mod tests {
         let mut without_election = operator(1, 1);
         without_election["spec"]["template"]["spec"]["containers"] =
             json!([{"args": ["--enable-leader-election=false"]}]);
+        let available = |since: &str| {
+            let mut operator = operator(1, 1);
+            operator["status"]["conditions"] =
+                json!([{"type": "Available", "status": "True", "lastTransitionTime": since}]);
+            operator
+        };
+        // Leases could be read, and the operator's is not among them.
+        let mut other_lease = lease("x", fresh);
+        other_lease["metadata"]["name"] = "kube-scheduler".into();
+        let mut elects_nobody = available(old);
+        elects_nobody["spec"] = without_election["spec"].clone();
+        let mut elsewhere = available(old);
+        elsewhere["metadata"]["namespace"] = "elsewhere".into();
         let mut relabelled = operator(1, 1);
         relabelled["metadata"]["labels"] = json!({"app.kubernetes.io/name": "x", "app.kubernetes.io/part-of": "x"});
         let cases = [
@@ -73,6 +89,13 @@ mod tests {
             (vec![without_election, lease("pod_1", old)], "Running"),
             (vec![operator(1, 1), lease("flux-operator-ctl/h_1", old)], "Running"),
             (vec![operator(1, 1), lease("flux-operator-ctl/h_1", fresh)], "TerminalRun"),
+            (vec![available("2026-01-01T00:58:00Z")], "Running"),
+            (vec![available("2026-01-01T00:58:00Z"), other_lease.clone()], "Silent"),
+            (vec![available("2026-01-01T00:58:00Z"), other_lease.clone(), lease("", old)], "Running"),
+            (vec![available("2026-01-01T00:59:30Z"), other_lease.clone()], "Running"),
+            (vec![operator(1, 1), other_lease.clone()], "Running"),
+            (vec![elects_nobody, other_lease.clone()], "Running"),
+            (vec![elsewhere, other_lease], "Running"),
             (vec![operator(0, 0)], "Stopped"),
             (vec![operator(1, 0), lease("pod_1", old)], "Stopped"),
             (vec![other.clone(), lease("pod_1", fresh)], "Running"),

@@ -14,8 +14,8 @@ use super::resources::{self, ResourceRow};
 use super::version::{VersionView, version};
 use super::{components, inventory};
 use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
-use crate::api::operator::OperatorState;
 use crate::api::operator::desired_replicas;
+use crate::api::operator::{OperatorState, silence};
 use crate::api::well_known;
 use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
@@ -209,7 +209,7 @@ fn operator_summary(state: &OperatorState<'_>) -> OperatorSummary {
         OperatorState::Stopped(deployment) => {
             ("Stopped", format!("not running: {}", kstatus::compute(deployment).message))
         }
-        OperatorState::Silent(..) => ("Silent", "it no longer renews its lease".to_owned()),
+        OperatorState::Silent(_, lease) => ("Silent", format!("it {}", silence(lease.as_ref()))),
         OperatorState::Absent => ("Absent", "none: runs from a terminal or CI reconcile the instance".to_owned()),
         OperatorState::Unknown => ("Unknown", "Deployments cannot be read".to_owned()),
     };

@@ -32,7 +32,7 @@ use super::next_step::{NextStep, SecretKind};
 use super::operator;
 use super::{components, inventory};
 use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE, Suspension};
-use crate::api::operator::{OperatorState, desired_replicas};
+use crate::api::operator::{OperatorState, desired_replicas, silence};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::k8s::fields;
@@ -373,9 +373,13 @@ impl<'a> Walk<'a> {
                 Cause::new(
                     Reason::OperatorAbsent,
                     deployment,
-                    format!("the operator no longer renews its lease, and {waiting}"),
+                    format!("the operator {}, and {waiting}", silence(lease.as_ref())),
                 )
-                .evidence("lease", "the holder stopped renewing it", lease.renewed)
+                .evidence(
+                    "lease",
+                    if lease.is_some() { "the holder stopped renewing it" } else { "there is none" },
+                    lease.and_then(|lease| lease.renewed),
+                )
                 .next(NextStep::Restart(ObjectId::of(deployment))),
             ),
             OperatorState::Absent | OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => {

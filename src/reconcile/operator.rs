@@ -29,7 +29,7 @@ pub struct Operator {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     Running,
-    /// A pod of this Deployment is ready, and no longer renews the lease: it answers nobody, and could go on at any moment.
+    /// A pod of this Deployment is ready, and does not renew the lease: it answers nobody, and could go on at any moment.
     Silent(ObjectId),
     Stopped,
 }
@@ -125,14 +125,18 @@ async fn find_operators(
         list(&DEPLOYMENT_TYPE, &by_name),
         list(&DEPLOYMENT_TYPE, &by_label)
     )?;
-    Ok(operators(&leases.items, named.items.iter().chain(&labelled.items), now))
+    Ok(operators(Some(&leases.items), named.items.iter().chain(&labelled.items), now))
 }
 
 static LEASE_TYPE: ResourceType = LEASE;
 static DEPLOYMENT_TYPE: ResourceType = DEPLOYMENT;
 
-/// Pure: what leases and Deployments say about operators.
-fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>, now: Timestamp) -> Vec<Operator> {
+/// Pure: what leases and Deployments say about operators; `None`: nobody has looked for leases.
+fn operators<'a>(
+    leases: Option<&[Value]>,
+    deployments: impl Iterator<Item = &'a Value>,
+    now: Timestamp,
+) -> Vec<Operator> {
     let mut found: BTreeMap<String, (Option<&Value>, Option<LeaseRecord>)> = BTreeMap::new();
     for deployment in deployments {
         let (known, _) = found.entry(ObjectId::of(deployment).namespace).or_default();
@@ -140,7 +144,7 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
             *known = Some(deployment);
         }
     }
-    for lease in leases {
+    for lease in leases.unwrap_or_default() {
         let record = LeaseRecord::of(lease);
         // A run from a terminal takes the lease as well; it is no operator.
         if matches!(record.holder, Holder::Operator(_)) {
@@ -148,13 +152,20 @@ fn operators<'a>(leases: &[Value], deployments: impl Iterator<Item = &'a Value>,
         }
     }
     let found = found.into_iter();
-    found.filter_map(|(namespace, (deployment, lease))| operator(namespace, deployment, lease, now)).collect()
+    let has_none =
+        |namespace: &str| leases.is_some_and(|all| !all.iter().any(|lease| ObjectId::of(lease).namespace == namespace));
+    let judge = |(namespace, (deployment, lease)): (String, _)| {
+        let is_without = has_none(&namespace);
+        operator(namespace, deployment, lease, is_without, now)
+    };
+    found.filter_map(judge).collect()
 }
 
 fn operator(
     namespace: String,
     deployment: Option<&Value>,
     lease: Option<LeaseRecord>,
+    is_without_lease: bool,
     now: Timestamp,
 ) -> Option<Operator> {
     let pods = deployment.map(|deployment| {
@@ -165,13 +176,18 @@ fn operator(
         }
     });
     let held = |record: &LeaseRecord| format!("{} holds lease/{namespace}/{OPERATOR_NAME}", record.holder);
-    let (standing, state) = match OperatorState::of(deployment, lease.clone(), now) {
+    let judged = OperatorState::of(deployment, lease.clone(), now);
+    let (standing, state) = match judged.knowing_of_no_lease(deployment.filter(|_| is_without_lease), now) {
         OperatorState::Running => {
             let fresh = lease.as_ref().filter(|record| record.is_fresh(now)).map(held);
             (Standing::Running, fresh.or(pods)?)
         }
         OperatorState::Stopped(_) => (Standing::Stopped, pods?),
-        OperatorState::Silent(deployment, record) => {
+        OperatorState::Silent(deployment, None) => {
+            let none = format!("there is no lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
+            (Standing::Silent(ObjectId::of(deployment)), none)
+        }
+        OperatorState::Silent(deployment, Some(record)) => {
             let last = record.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
             (Standing::Silent(ObjectId::of(deployment)), format!("{} and no longer renews it ({last})", held(&record)))
         }
@@ -184,7 +200,7 @@ fn operator(
 pub fn operator_of<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
     let own = |deployment: &&Value| ObjectId::of(deployment).namespace == namespace && is_operator(deployment);
     // Without leases no time is looked at.
-    operators(&[], deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()
+    operators(None, deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()
 }
 
 fn coverage_of(operators: &[Operator], namespace: &str, name: &str) -> OperatorCoverage {
@@ -219,7 +235,7 @@ mod tests {
     }
 
     fn judged(leases: &[Value], deployments: &[Value], name: &str) -> String {
-        coverage_of(&operators(leases, deployments.iter(), now()), "flux-system", name).to_string()
+        coverage_of(&operators(Some(leases), deployments.iter(), now()), "flux-system", name).to_string()
     }
 
     const FRESH: &str = "2026-11-21T06:00:00.000000Z";
@@ -276,6 +292,28 @@ mod tests {
             judged(&[lease("flux-system", "host_1", FRESH)], &[], "flux2"),
             "an operator only looks at an instance called flux"
         );
+    }
+
+    #[test]
+    fn an_operator_that_has_long_been_available_and_has_no_lease_stands_still() {
+        let available = |since: &str| {
+            let mut operator = deployment("flux-system", 1, 1);
+            operator["status"]["conditions"] =
+                json!([{"type": "Available", "status": "True", "lastTransitionTime": since}]);
+            operator
+        };
+        let silent = "the operator in namespace flux-system is not running: there is no \
+            lease/flux-system/flux-operator, which it takes when it works";
+        assert_eq!(judged(&[], &[available(OLD)], "flux"), silent);
+        assert_eq!(judged(&[lease("other", "host_1", FRESH)], &[available(OLD)], "flux"), silent);
+        // It is new, or a lease is there, be it released or of a run from a terminal.
+        let runs = "the operator in namespace flux-system looks at it";
+        assert_eq!(judged(&[], &[available(FRESH)], "flux"), runs);
+        for holder in ["", "flux-operator-ctl/host/1"] {
+            assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), runs);
+        }
+        // A run from a terminal goes by the Deployment alone, and is refused beside a ready pod as before.
+        assert!(operator_of([&available(OLD)], "flux-system").unwrap().is_running());
     }
 
     #[test]

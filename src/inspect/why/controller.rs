@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{Cause, NextStep, Reason, Walk};
 use crate::api::Component;
 use crate::api::kinds::{self, DEPLOYMENT, FluxKind, INSTANCE, POD_METRICS};
-use crate::api::operator::OperatorState;
 use crate::api::operator::desired_replicas;
+use crate::api::operator::{OperatorState, silence};
 use crate::api::well_known::{self, condition::READY};
 use crate::inspect::components;
 use crate::inspect::operator;
@@ -208,9 +208,11 @@ impl<'a> Walk<'a> {
         }
         let namespace = fields::namespace(object).unwrap_or_default();
         let (deployment, text) = match operator::state(self.snapshot, namespace, self.now) {
-            OperatorState::Absent => (None, "no operator is running"),
-            OperatorState::Stopped(deployment) => (Some(deployment), "no pod of the operator is ready"),
-            OperatorState::Silent(deployment, _) => (Some(deployment), "the operator no longer renews its lease"),
+            OperatorState::Absent => (None, "no operator is running".to_owned()),
+            OperatorState::Stopped(deployment) => (Some(deployment), "no pod of the operator is ready".to_owned()),
+            OperatorState::Silent(deployment, lease) => {
+                (Some(deployment), format!("the operator {}", silence(lease.as_ref())))
+            }
             OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => return None,
         };
         let summary = format!("{text}, and nothing has looked at the object");
