@@ -50,6 +50,8 @@ fi
 # With frame pointers the tables for unwinding are short.
 flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
 case $target in
+    # At a fixed address, as Go links kubectl and flux: elsewhere a hundred pages of addresses are written anew at each start.
+    x86_64-*-musl) flags="$flags -C relocation-model=static" ;;
     # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.
     "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
 esac
