@@ -49,11 +49,11 @@ if command -v rustup >/dev/null 2>&1; then
 fi
 # With frame pointers the tables for unwinding are short.
 flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
-case $target in
+case $machine/$target in
     # At a fixed address, as Go links kubectl and flux: elsewhere a hundred pages of addresses are written anew at each start.
-    x86_64-*-musl) flags="$flags -C relocation-model=static" ;;
+    x86_64/x86_64-*-musl) flags="$flags -C relocation-model=static" ;;
     # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.
-    "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
+    "$machine/$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
 esac
 case $target in
     "$machine"-*)
