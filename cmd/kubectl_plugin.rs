@@ -48,8 +48,8 @@ pub fn complete(arguments: &[OsString]) -> bool {
     let index = arguments.len().saturating_sub(1);
     let here = std::env::current_dir().ok();
     let found = clap_complete::engine::complete(&mut completed_tree(), arguments.to_vec(), index, here.as_deref());
-    let found: Vec<_> = found.unwrap_or_default().into_iter().map(|one| (text_of(&one), one)).collect();
-    let found: Vec<_> = found.into_iter().filter(|(word, _)| is_offered(word)).collect();
+    let found = found.unwrap_or_default().into_iter().map(|one| (text_of(&one), one));
+    let found: Vec<_> = found.filter(|(word, _)| is_offered(word)).collect();
     // Of `--flag=value` kubectl's scripts expect the value: the flag is there already.
     let typed = arguments.last().map(|word| word.to_string_lossy()).unwrap_or_default();
     let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);

@@ -105,7 +105,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             ObjectId::new(kind.group, kind.kind, source.namespace_of(&kind.resource_type()).as_deref(), name)
         };
         let objects: Vec<ObjectId> = named.iter().map(object).collect();
-        let unseen = named.iter().zip(&objects).map(|((kind, _), object)| (*kind, object.clone())).collect();
+        let lines_about = |object: &ObjectId| LogFilter { objects: vec![object.clone()], least: None };
+        let unseen =
+            named.iter().zip(&objects).map(|((kind, name), object)| (*kind, *name, lines_about(object))).collect();
         let since = args.since.and_then(|since| since.before(source.now()));
         let filter = LogFilter { objects, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };
@@ -168,12 +170,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Which of the objects that no line is about are not there; who may not look is told of none.
-async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[(&FluxKind, ObjectId)], names: usize) -> Lacking {
+async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], names: usize) -> Lacking {
     let mut lacking = Lacking::of(names);
-    for (kind, object) in unseen {
+    for (kind, name, _) in unseen {
         let resource = kind.resource_type();
         let namespace = source.namespace_of(&resource);
-        let look = source.object(shell, &resource, namespace.as_deref(), &object.name);
+        let look = source.object(shell, &resource, namespace.as_deref(), name);
         let error = within(shell, look).await.and_then(|found| found).err();
         lacking.add(error.filter(|error| error.exit() == Exit::NotFound));
     }
@@ -195,16 +197,15 @@ struct Printer<'a> {
     shell: &'a Shell,
     format: LogFormat,
     block: String,
-    /// Objects that no line was about yet.
-    unseen: Vec<(&'a FluxKind, ObjectId)>,
+    unseen: Vec<Unseen<'a>>,
 }
+
+/// Kind and name of an object that no line was about yet, and the lines that are.
+type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 
 impl Printer<'_> {
     fn add(&mut self, entry: &Entry) -> Result<(), CliError> {
-        self.unseen.retain(|(_, object)| {
-            let filter = LogFilter { objects: vec![object.clone()], least: None };
-            !filter.lets(&entry.text)
-        });
+        self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),
             LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),

@@ -64,9 +64,7 @@ impl InstanceRow {
             },
         }
     }
-}
 
-impl InstanceRow {
     /// How the instance stands at a moment, in a sentence: of one that is suspended the age is that of its last run, and not of its
     /// rest.
     pub fn says(&self, now: Timestamp) -> String {
