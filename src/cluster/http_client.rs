@@ -6,6 +6,7 @@
 //! several at once needs a connection and a handshake of its own.
 
 use std::future::Future;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -15,17 +16,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Request, Response, Uri};
 use hyper::body::Incoming;
-use hyper::rt::{Read, Write};
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, Client, ConfigExt};
 use kube::config::Config;
 use rustls_pki_types::ServerName;
 use tokio::sync::OnceCell;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use tower_http::decompression::DecompressionLayer;
 
 /// Makes the client of a configuration. Nothing is dialled yet.
@@ -33,17 +35,43 @@ use tower_http::decompression::DecompressionLayer;
 /// # Errors
 /// Certificates, credentials or the proxy cannot be used.
 pub(super) fn client(config: &Config) -> kube::Result<Client> {
+    let http = OneConnection { connector: https(config, way(config)?)?, client: Arc::default() };
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(DecompressionLayer::new().gzip(!config.disable_compression))
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(http);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// A way to a server, and what it leads to. One type for all ways: a client of each would be another HTTP stack in the program.
+type Way = BoxCloneSyncService<Uri, Stream, BoxError>;
+
+/// Directly, or through the proxy of a configuration.
+fn way(config: &Config) -> kube::Result<Way> {
     let connector = tcp_connector();
-    let Some(proxy) = &config.proxy_url else { return client_over(config, connector) };
+    let Some(proxy) = &config.proxy_url else { return Ok(boxed(connector)) };
     match proxy.scheme_str() {
-        Some("socks5") => client_over(config, SocksV5::new(proxy.clone(), connector)),
-        Some("http") => client_over(config, signed_in(Tunnel::new(proxy.clone(), connector), proxy)),
+        Some("socks5") => Ok(boxed(SocksV5::new(proxy.clone(), connector))),
+        Some("http") => Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy))),
         Some("https") => {
             let connector = config.rustls_https_connector_with_connector(connector)?;
-            client_over(config, signed_in(Tunnel::new(proxy.clone(), connector), proxy))
+            Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy)))
         }
         _ => Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) }),
     }
+}
+
+fn boxed<C>(connector: C) -> Way
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Transport + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError> + 'static,
+{
+    BoxCloneSyncService::new(connector.map_response(|stream| Stream(Box::pin(stream))).map_err(Into::into))
 }
 
 fn tcp_connector() -> HttpConnector {
@@ -69,26 +97,8 @@ fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     }
 }
 
-fn client_over<C>(config: &Config, connector: C) -> kube::Result<Client>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: std::error::Error + Send + Sync + 'static,
-{
-    let http = OneConnection { connector: https(config, connector)?, client: Arc::default() };
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .layer(DecompressionLayer::new().gzip(!config.disable_compression))
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(BoxError::from)
-        .service(http);
-    Ok(Client::new(service, config.default_namespace.clone()))
-}
-
 /// TLS as kube configures it, and HTTP/2 where the server has it.
-fn https<C>(config: &Config, connector: C) -> kube::Result<HttpsConnector<C>> {
+fn https(config: &Config, connector: Way) -> kube::Result<HttpsConnector<Way>> {
     let builder = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
     let builder = match &config.tls_server_name {
         None => builder,
@@ -107,26 +117,17 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client that makes its first connection before it decides on the protocol: with HTTP/2 all requests share that one, and those
 /// that begin at once wait for one handshake instead of making one each.
-struct OneConnection<C: Service<Uri>> {
-    connector: HttpsConnector<C>,
-    client: Arc<OnceCell<legacy::Client<Reusing<C>, Body>>>,
+#[derive(Clone)]
+struct OneConnection {
+    connector: HttpsConnector<Way>,
+    client: Arc<OnceCell<HttpClient>>,
 }
 
-impl<C: Service<Uri> + Clone> Clone for OneConnection<C> {
-    fn clone(&self) -> Self {
-        OneConnection { connector: self.connector.clone(), client: self.client.clone() }
-    }
-}
+type HttpClient = legacy::Client<Reusing, Body>;
 
-impl<C> OneConnection<C>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: std::error::Error + Send + Sync + 'static,
-{
+impl OneConnection {
     /// The client over a connection that was tried, and whether that is usable.
-    async fn connect(&self, server: Uri) -> (legacy::Client<Reusing<C>, Body>, bool) {
+    async fn connect(&self, server: Uri) -> (HttpClient, bool) {
         let first = self.connector.clone().call(server).await;
         let speaks_http2 = first.as_ref().is_ok_and(|stream| stream.connected().is_negotiated_h2());
         let is_usable = first.is_ok();
@@ -155,13 +156,7 @@ where
     }
 }
 
-impl<C> Service<Request<Body>> for OneConnection<C>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: std::error::Error + Send + Sync + 'static,
-{
+impl Service<Request<Body>> for OneConnection {
     type Response = Response<Incoming>;
     type Error = legacy::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
@@ -176,30 +171,19 @@ where
     }
 }
 
-type Connected<C> = Result<MaybeHttpsStream<<C as Service<Uri>>::Response>, BoxError>;
+type Tried = Result<MaybeHttpsStream<Stream>, BoxError>;
 
 /// Hands out the connection that was made to learn the protocol, and then new ones.
-struct Reusing<C: Service<Uri>> {
-    connector: HttpsConnector<C>,
-    first: Arc<Mutex<Option<Connected<C>>>>,
+#[derive(Clone)]
+struct Reusing {
+    connector: HttpsConnector<Way>,
+    first: Arc<Mutex<Option<Tried>>>,
 }
 
-impl<C: Service<Uri> + Clone> Clone for Reusing<C> {
-    fn clone(&self) -> Self {
-        Reusing { connector: self.connector.clone(), first: self.first.clone() }
-    }
-}
-
-impl<C> Service<Uri> for Reusing<C>
-where
-    C: Service<Uri> + Clone + Send + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: std::error::Error + Send + Sync + 'static,
-{
-    type Response = MaybeHttpsStream<C::Response>;
+impl Service<Uri> for Reusing {
+    type Response = MaybeHttpsStream<Stream>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Connected<C>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Tried> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.connector.poll_ready(context)
@@ -211,6 +195,51 @@ where
             Some(first) => Box::pin(std::future::ready(first)),
             None => Box::pin(self.connector.call(server)),
         }
+    }
+}
+
+trait Transport: Connection + Read + Write + Send {}
+
+impl<T: Connection + Read + Write + Send> Transport for T {}
+
+/// What a way leads to.
+struct Stream(Pin<Box<dyn Transport>>);
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        self.0.connected()
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_read(context, into)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.as_mut().poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.as_mut().poll_write_vectored(context, pieces)
     }
 }
 
