@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -306,45 +307,81 @@ impl Shell {
     ///
     /// The future is dropped first, so that live lines are off the terminal when the message comes.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        self.block_on(self.interruptible(future))?
+        self.run_on(&mut two_threads(), future)
     }
 
     /// Like [`Shell::run`], on one thread.
     pub fn run_on_one_thread<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        self.block_on_one_thread(self.interruptible(future))?
+        self.run_on(&mut one_thread(), future)
+    }
+
+    fn run_on<T>(
+        &self,
+        runtime: &mut tokio::runtime::Builder,
+        future: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
+        let mut result = None;
+        let future = self.unless_interrupted(Box::pin(async { result = Some(future.await) }));
+        drive(runtime, Box::pin(future))?;
+        result.unwrap_or_else(|| Err(self.interruption.error()))
     }
 
     /// The part of a command that an interrupt ends at once.
     pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        let mut future = Box::pin(future);
-        let result = tokio::select! {
-            biased;
-            () = self.interruption.heard() => None,
-            result = &mut future => Some(result),
-        };
-        drop(future);
+        let mut result = None;
+        self.unless_interrupted(Box::pin(async { result = Some(future.await) })).await;
         result.unwrap_or_else(|| Err(self.interruption.error()))
+    }
+
+    /// One function for the futures of all commands, as [`drive`] is: each of its own would be kilobytes of the program.
+    async fn unless_interrupted(&self, future: Pin<Box<dyn Future<Output = ()> + '_>>) {
+        tokio::select! {
+            biased;
+            () = self.interruption.heard() => {}
+            () = future => {}
+        }
     }
 
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        drive(tokio::runtime::Builder::new_multi_thread().worker_threads(2), future)
+        driven(&mut two_threads(), future)
     }
 
-    /// Like [`Shell::block_on`], for commands that ask a few things once: handing every answer from one thread to another
-    /// costs them more than a second thread can do for them.
+    /// Like [`Shell::block_on`], on one thread.
     pub fn block_on_one_thread<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        drive(&mut tokio::runtime::Builder::new_current_thread(), future)
+        driven(&mut one_thread(), future)
     }
 }
 
-fn drive<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
+fn driven<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
+    let mut result = None;
+    drive(runtime, Box::pin(async { result = Some(future.await) }))?;
+    result.ok_or_else(|| CliError::failed("the async runtime ended before the command"))
+}
+
+fn two_threads() -> tokio::runtime::Builder {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2);
+    runtime
+}
+
+/// For commands that ask a few things once: handing every answer from one thread to another costs them more than a second thread
+/// can do for them.
+fn one_thread() -> tokio::runtime::Builder {
+    tokio::runtime::Builder::new_current_thread()
+}
+
+/// Drives a future to its end.
+fn drive(
+    runtime: &mut tokio::runtime::Builder,
+    future: Pin<Box<dyn Future<Output = ()> + '_>>,
+) -> Result<(), CliError> {
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
-    let result = runtime.block_on(future);
+    runtime.block_on(future);
     // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
     runtime.shutdown_background();
-    Ok(result)
+    Ok(())
 }
 
 fn over_the_screen(text: &str) -> String {

@@ -46,18 +46,25 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
             let reason = format!("after {MAX_ROUNDS} rounds of requests {} objects are still unknown", needs.len());
             return Err(ClusterError::new("gather everything", cluster.endpoint.clone(), Reason::Other(reason)));
         }
-        let parts = snapshot.wanted_parts();
-        let answers = stream::iter(needs).map(|need| async move {
-            let answer = answer(cluster, &need, parts).await;
-            (need, answer)
-        });
-        let mut answers = answers.buffer_unordered(CONCURRENCY);
-        while let Some((need, answered)) = answers.next().await {
-            let (answer, refusal) = answered?;
-            snapshot.answer(need, answer);
-            refusals.extend(refusal);
-        }
+        refusals.extend(read(cluster, &mut snapshot, needs).await?);
     }
+}
+
+/// Reads what is needed, all at once, and returns what was refused.
+async fn read(cluster: &Cluster, snapshot: &mut Snapshot, needs: Vec<Need>) -> Result<Vec<ClusterError>, ClusterError> {
+    let mut refusals = Vec::new();
+    let parts = snapshot.wanted_parts();
+    let answers = stream::iter(needs).map(|need| async move {
+        let answer = answer(cluster, &need, parts).await;
+        (need, answer)
+    });
+    let mut answers = answers.buffer_unordered(CONCURRENCY);
+    while let Some((need, answered)) = answers.next().await {
+        let (answer, refusal) = answered?;
+        snapshot.answer(need, answer);
+        refusals.extend(refusal);
+    }
+    Ok(refusals)
 }
 
 type Answered = (Answer, Option<ClusterError>);
