@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster as ClusterInfo, Kubeconfig, KubeconfigError};
 use secrecy::SecretString;
+use serde_json::Value;
 
 use super::error::Reason;
+use crate::format::yaml;
 
 /// Where the kubeconfig comes from.
 #[derive(Clone, Debug)]
@@ -59,8 +61,7 @@ pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
                 // Only absence is forgiven: a file that may not be read must not silently change the cluster.
                 let absent = std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
                 if !absent {
-                    let next = read_file(path)?;
-                    merged = merged.merge(next).map_err(|e| unusable(path, &e))?;
+                    merged = merge(merged, read_file(path)?, path)?;
                 }
             }
             Ok(merged)
@@ -80,20 +81,65 @@ pub fn contexts(config: &Kubeconfig) -> Vec<String> {
     config.contexts.iter().map(|context| context.name.clone()).collect()
 }
 
+/// Fields that hold a path, which starts at the file that names it; a plugin only where it is no name to be looked for.
+const PATHS: [(&str, &str); 5] = [
+    ("clusters", "/cluster/certificate-authority"),
+    ("users", "/user/client-certificate"),
+    ("users", "/user/client-key"),
+    ("users", "/user/tokenFile"),
+    ("users", "/user/exec/command"),
+];
+
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
-    Kubeconfig::read_from(path).map_err(|e| unusable(path, &e))
+    let unusable = |problem: String| Reason::Config(format!("kubeconfig {}: {problem}", path.display()));
+    // The parser's own message shows what is in the file: credentials. So only the kind of problem is told.
+    let no_kubeconfig = || unusable("it is no kubeconfig in YAML".to_owned());
+    let text = text(std::fs::read(path).map_err(|e| unusable(e.to_string()))?).ok_or_else(no_kubeconfig)?;
+    let mut merged = Kubeconfig::default();
+    for mut document in yaml::parse_documents(&text).map_err(|_| no_kubeconfig())? {
+        if let Some(folder) = path.parent() {
+            make_absolute(&mut document, folder);
+        }
+        let next = serde_json::from_value(document).map_err(|_| no_kubeconfig())?;
+        merged = merge(merged, next, path)?;
+    }
+    Ok(merged)
 }
 
-/// The parser's own message shows lines of the file, which hold credentials; so only the kind of problem is told.
-fn unusable(path: &Path, error: &KubeconfigError) -> Reason {
-    let problem = match error {
-        KubeconfigError::ReadConfig(io, _) => io.to_string(),
-        KubeconfigError::Parse(_) => "it is no kubeconfig in YAML".to_owned(),
-        KubeconfigError::KindMismatch => "its kind differs from that of the files before".to_owned(),
-        KubeconfigError::ApiVersionMismatch => "its apiVersion differs from that of the files before".to_owned(),
-        _ => "it cannot be used".to_owned(),
+/// What Go's YAML reads: UTF-8, or UTF-16 with its mark, as PowerShell writes it.
+fn text(bytes: Vec<u8>) -> Option<String> {
+    let units = |order: fn([u8; 2]) -> u16| -> Option<String> {
+        let (pairs, rest) = bytes.get(2..)?.as_chunks();
+        rest.is_empty().then(|| String::from_utf16(&pairs.iter().map(|pair| order(*pair)).collect::<Vec<_>>()).ok())?
     };
-    Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
+    match bytes.as_slice() {
+        [0xFF, 0xFE, ..] => units(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8(bytes).ok(),
+    }
+}
+
+fn make_absolute(document: &mut Value, folder: &Path) {
+    for (list, field) in PATHS {
+        for entry in document.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            let Some(Value::String(file)) = entry.pointer_mut(field) else { continue };
+            let is_a_name = field.ends_with("command") && !file.contains(std::path::MAIN_SEPARATOR);
+            if let Some(absolute) = folder.join(&*file).to_str().filter(|_| !is_a_name) {
+                *file = absolute.to_owned();
+            }
+        }
+    }
+}
+
+fn merge(merged: Kubeconfig, next: Kubeconfig, path: &Path) -> Result<Kubeconfig, Reason> {
+    merged.merge(next).map_err(|error| {
+        let problem = match error {
+            KubeconfigError::KindMismatch => "its kind differs from that of the files before",
+            KubeconfigError::ApiVersionMismatch => "its apiVersion differs from that of the files before",
+            _ => "it cannot be used",
+        };
+        Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
+    })
 }
 
 /// Picks context, cluster and user, and lays the flags over them. None: nothing says which cluster to use.
@@ -320,5 +366,50 @@ mod tests {
         std::fs::write(&broken, "users: [{name: u, user: {token: canary-7}}, oops: [\n").unwrap();
         let error = read(&KubeconfigSource::List(vec![broken])).unwrap_err().to_string();
         assert!(error.ends_with("it is no kubeconfig in YAML") && !error.contains("canary"), "{error}");
+    }
+
+    #[test]
+    fn paths_start_at_the_file_that_names_them_and_names_of_plugins_stay_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let text = "clusters: [{name: one, cluster: {certificate-authority: ca.crt}}, {name: none}]\n\
+                    ---\n\
+                    users:\n\
+                    - {name: a, user: {client-certificate: pki/a.crt, client-key: /etc/a.key, tokenFile: ../token}}\n\
+                    - {name: b, user: {exec: {command: aws}}}\n\
+                    - {name: c, user: {exec: {command: bin/login}}}\n";
+        std::fs::write(&file, text).unwrap();
+        let config = read(&KubeconfigSource::File(file)).unwrap();
+        let below = |path: &str| Some(folder.path().join(path).display().to_string());
+        assert_eq!(config.clusters[0].cluster.as_ref().unwrap().certificate_authority, below("ca.crt"));
+        let users: Vec<_> = config.auth_infos.iter().map(|user| user.auth_info.clone().unwrap()).collect();
+        assert_eq!(users[0].client_certificate, below("pki/a.crt"));
+        assert_eq!(users[0].client_key.as_deref(), Some("/etc/a.key"));
+        assert_eq!(users[0].token_file, below("../token"));
+        let command = |index: usize| users[index].exec.as_ref().unwrap().command.clone();
+        assert_eq!((command(1).as_deref(), command(2)), (Some("aws"), below("bin/login")));
+    }
+
+    #[test]
+    fn a_file_of_powershell_is_read_and_what_kubectl_refuses_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&file, bytes).unwrap();
+            read(&KubeconfigSource::File(file.clone())).map(|config| config.current_context)
+        };
+        let text = "current-context: ähre\n";
+        for (mark, order) in [([0xFF, 0xFE], u16::to_le_bytes as fn(u16) -> [u8; 2]), ([0xFE, 0xFF], u16::to_be_bytes)]
+        {
+            let units: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(order)).collect();
+            assert_eq!(read(&units).unwrap().as_deref(), Some("ähre"));
+            assert!(read(&units[..units.len() - 1]).is_err(), "half a character");
+        }
+        assert_eq!(read(format!("\u{feff}{text}").as_bytes()).unwrap().as_deref(), Some("ähre"));
+        assert_eq!(read(b"").unwrap(), None);
+        for wrong in ["current-context: \u{ff}", "current-context: 12", "just words", "users: {a: b}"] {
+            let bytes: Vec<u8> = wrong.chars().map(|c| c as u8).collect();
+            assert!(read(&bytes).unwrap_err().to_string().ends_with("it is no kubeconfig in YAML"), "{wrong}");
+        }
     }
 }
