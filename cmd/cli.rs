@@ -162,8 +162,6 @@ pub enum Command {
     Rbac(Verb<crate::rbac::Args>),
     Controller(Verb<Box<crate::controller::Args>>),
     Completion(Verb<crate::completion::Args>),
-    #[command(subcommand, hide = true)]
-    Generate(Verb<crate::generate::Command>),
 }
 
 #[cfg(test)]

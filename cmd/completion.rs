@@ -51,6 +51,7 @@ fi
 
 impl CompletionShell {
     /// File name under which the script is kept in `completions/`.
+    #[cfg(feature = "generate")]
     pub fn file_name(self) -> &'static str {
         match self {
             CompletionShell::Bash => "flux-operator.bash",

@@ -1,56 +1,91 @@
-//! `generate` (hidden): writes what is committed but derived from the code.
+//! `generate`, for developers and no part of the command tree: writes what is committed but derived from the code.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use clap::{CommandFactory, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use flux_operator::api::crd;
-use flux_operator::format::yaml;
+use flux_operator::format::{json, yaml};
 
 use crate::cli::Cli;
 use crate::completion::CompletionShell;
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Config, Exit, GlobalArgs, Shell};
 
 mod deploy;
 mod schemas;
 
 /// Write files that are derived from the code
-#[derive(Subcommand, Debug)]
-pub enum Command {
+#[derive(Parser)]
+#[command(name = "flux-operator generate")]
+struct Generate {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
     /// Write one man page per command into a folder
     Man { directory: PathBuf },
     /// Write the completion scripts into a folder
     Completions { directory: PathBuf },
     /// Write the custom resource definitions into a folder
     Crds { directory: PathBuf },
+    /// Write the custom resource definitions that the program holds into a folder
+    Definitions { directory: PathBuf },
     /// Write the operator's manifests and its chart into a folder
     Deploy { directory: PathBuf },
     /// Write the JSON schemas of the views into a folder
     Schemas { directory: PathBuf },
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    match command {
-        Command::Schemas { directory } => write_all(directory, schemas::all()?, shell),
-        Command::Deploy { directory } => write_all(directory, deploy::all()?, shell),
-        Command::Man { directory } => write_all(directory, man_pages()?, shell),
-        Command::Completions { directory } => {
-            let scripts = CompletionShell::value_variants()
-                .iter()
-                .map(|s| Ok((s.file_name().to_owned(), s.script()?)))
-                .collect::<Result<_, CliError>>()?;
-            write_all(directory, scripts, shell)
-        }
-        Command::Crds { directory } => {
-            let head = "# Generated from the types by `flux-operator generate crds`; do not edit.\n";
-            let files = crd::all().into_iter().map(|definition| {
-                let name = definition["spec"]["names"]["plural"].as_str().unwrap_or_default().to_owned();
-                let text = yaml::to_string(&definition)
-                    .map_err(|e| CliError::failed(format!("cannot write the definition of {name}")).caused_by(&e))?;
-                Ok((format!("{name}.yaml"), format!("{head}{text}").into_bytes()))
-            });
-            write_all(directory, files.collect::<Result<_, CliError>>()?, shell)
+/// Runs the line whose second word is `generate`.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    let generate = Generate::parse_from(arguments.iter().skip(1));
+    let shell = Shell::new(&generate.global, Config::default(), false, "generate");
+    match generate.what.write(&shell) {
+        Ok(exit) => exit.into(),
+        Err(error) => shell.report(&error).into(),
+    }
+}
+
+impl What {
+    fn write(&self, shell: &Shell) -> Result<Exit, CliError> {
+        match self {
+            What::Schemas { directory } => write_all(directory, schemas::all()?, shell),
+            What::Deploy { directory } => write_all(directory, deploy::all()?, shell),
+            What::Man { directory } => write_all(directory, man_pages()?, shell),
+            What::Completions { directory } => {
+                let scripts = CompletionShell::value_variants()
+                    .iter()
+                    .map(|s| Ok((s.file_name().to_owned(), s.script()?)))
+                    .collect::<Result<_, CliError>>()?;
+                write_all(directory, scripts, shell)
+            }
+            What::Crds { directory } => {
+                let head = "# Generated from the types by `flux-operator generate crds`; do not edit.\n";
+                let definitions = crd::all().into_iter().map(|definition| {
+                    let name = definition["spec"]["names"]["plural"].as_str().unwrap_or_default().to_owned();
+                    let text = yaml::to_string(&definition).map_err(|e| unwritten(&name, &e))?;
+                    Ok((format!("{name}.yaml"), format!("{head}{text}").into_bytes()))
+                });
+                write_all(directory, definitions.collect::<Result<_, CliError>>()?, shell)
+            }
+            What::Definitions { directory } => {
+                let definitions = crd::derived::all().into_iter().map(|(file, definition)| {
+                    let text = json::to_string(&definition).map_err(|e| unwritten(file, &e))?;
+                    Ok((file.to_owned(), text.into_bytes()))
+                });
+                write_all(directory, definitions.collect::<Result<_, CliError>>()?, shell)
+            }
         }
     }
+}
+
+fn unwritten(name: &str, error: &(dyn std::error::Error + 'static)) -> CliError {
+    CliError::failed(format!("cannot write the definition of {name}")).caused_by(error)
 }
 
 /// One page per visible command, named `flux-operator-get-instance.1` like git's.

@@ -22,6 +22,7 @@ mod distribution;
 mod events;
 mod explain;
 mod export;
+#[cfg(feature = "generate")]
 mod generate;
 mod get;
 mod grammar;
@@ -69,6 +70,10 @@ fn main() -> ExitCode {
         // Scripts ask this often; it need not wait for the command tree to be built.
         let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
+    }
+    #[cfg(feature = "generate")]
+    if arguments.get(1).is_some_and(|word| word == "generate") {
+        return generate::run(&arguments);
     }
     let (config, refused) = match Config::read() {
         Ok(config) => (config, None),
@@ -158,6 +163,5 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Rbac(Verb(args)) => rbac::run(&args, shell),
         Command::Controller(Verb(args)) => controller::run(&args, shell),
         Command::Completion(Verb(args)) => completion::run(&args, shell),
-        Command::Generate(Verb(command)) => generate::run(&command, shell),
     }
 }

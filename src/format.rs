@@ -12,4 +12,4 @@ pub mod proxy;
 pub mod search_path;
 pub mod tarball;
 pub mod version_range;
-pub mod yaml;
+pub use flux_operator_yaml as yaml;

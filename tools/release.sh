@@ -68,12 +68,12 @@ case $target in
                 flags="$flags -C link-arg=$copies/memcpy.o -C link-arg=-Wl,--wrap=memcpy"
                 ;;
         esac
-        RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
     *)
         command -v cargo-zigbuild >/dev/null 2>&1 ||
             fail "cannot build for $target on $machine" 'install cargo-zigbuild and zig, or build on such a machine'
-        RUSTFLAGS="$flags" cargo zigbuild --release --locked --target "$target" --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo zigbuild --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
 esac
 program="${CARGO_TARGET_DIR:-target}/$target/release/flux-operator"

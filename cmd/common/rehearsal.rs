@@ -15,12 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::shell::CliError;
 
 /// Commands that are not rehearsed, and why.
-pub const NOT_REHEARSED: [(&str, &str); 7] = [
+pub const NOT_REHEARSED: [(&str, &str); 6] = [
     ("artifact", "it works with registries: it asks nothing of an API server"),
     ("distribution", "it works with registries and files: it asks nothing of an API server"),
     ("completion", "it asks nothing of an API server"),
     ("explain", "it asks nothing of an API server"),
-    ("generate", "it asks nothing of an API server"),
     ("controller", "the operator's own rights come with `flux-operator install --export`"),
     ("rbac", "it needs the rights of the command that it is asked about"),
 ];

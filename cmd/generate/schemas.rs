@@ -61,7 +61,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
-    let instance = ("fluxinstance", json::to_string(&crd::derive_flux_instance_schema()));
+    let instance = ("fluxinstance", json::to_string(&crd::flux_instance_schema()));
     let written =
         schemas.into_iter().chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
     written

@@ -1,14 +1,18 @@
 //! Logs go to stderr: of a command only when asked for, of a service always.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Color, environment};
 
@@ -29,10 +33,24 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
         .to_owned()
     });
     fmt()
-        .with_env_filter(EnvFilter::new(directives))
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_ansi(color.enabled(std::io::stderr().is_terminal()))
+        .finish()
+        .with(targets(&directives))
         .init();
+}
+
+/// The filter of directives such as `info,kube_client=off`; one that is none is told and left out.
+fn targets(directives: &str) -> Targets {
+    let is_one = |directive: &&str| {
+        let is_one = directive.parse::<Targets>().is_ok();
+        if !is_one {
+            let _ = writeln!(std::io::stderr(), "warning: RUST_LOG: ignoring {directive:?}, which is not TARGET=LEVEL");
+        }
+        is_one
+    };
+    directives.split(',').filter(is_one).collect::<Vec<_>>().join(",").parse().unwrap_or_default()
 }
 
 /// How a service writes its log.
@@ -62,10 +80,11 @@ pub fn init_service(level: Level, encoding: Encoding) {
         Level::Info => "flux_operator=info".to_owned(),
         Level::Error => "flux_operator=error".to_owned(),
     });
-    let builder = fmt().with_env_filter(EnvFilter::new(directives)).with_writer(std::io::stderr).with_ansi(false);
+    let builder = fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr).with_ansi(false);
+    let targets = targets(&directives);
     match encoding {
-        Encoding::Json => builder.fmt_fields(JsonFields::new()).event_format(ServiceJson).init(),
-        Encoding::Console => builder.init(),
+        Encoding::Json => builder.fmt_fields(JsonFields::new()).event_format(ServiceJson).finish().with(targets).init(),
+        Encoding::Console => builder.finish().with(targets).init(),
     }
 }
 

@@ -40,7 +40,7 @@ const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
 /// Where `kube` may be named: a file or folder, and why.
 const KUBE: &[(&str, &str)] = &[
     ("src/cluster", "the only room with a client"),
-    ("src/api/crd.rs", "the definition that the types derive"),
+    ("src/api/crd/derived.rs", "the definitions that the types derive"),
     ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
     ("src/api/flux_report.rs", "the derive macro of a custom resource"),
 ];

@@ -121,7 +121,6 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ("create instance", "it prints a manifest"),
     ("completion", "it asks nothing of an API server"),
     ("explain", "it asks nothing of an API server"),
-    ("generate", "it asks nothing of an API server"),
     ("controller", "controller::rights runs it under the rights of the operator"),
     ("rbac", "it rehearses the rows themselves"),
     ("create secret registry", "one Secret is written, as by basic-auth"),

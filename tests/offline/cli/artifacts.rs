@@ -41,7 +41,11 @@ fn custom_resource_definitions_are_up_to_date() {
     committed_equals_generated("crds", "deploy/crds");
 }
 
-/// An instance is checked by the one of FluxInstance as it is committed.
+#[test]
+fn the_definitions_that_the_program_holds_are_up_to_date() {
+    committed_equals_generated("definitions", "src/api/crd/definitions");
+}
+
 #[test]
 fn schemas_are_up_to_date() {
     committed_equals_generated("schemas", "docs/schemas");

@@ -1,0 +1,99 @@
+//! The definitions as the types say them. Left out of a release, which holds their texts.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::{Value, json};
+
+use crate::api::flux_instance::FluxInstance;
+use crate::api::flux_report::FluxReport;
+use crate::api::{rules, well_known};
+
+/// The definitions of the kinds that are served, with the names of the files that hold them.
+pub fn all() -> [(&'static str, Value); 2] {
+    [("fluxinstance.json", flux_instance()), ("fluxreport.json", flux_report())]
+}
+
+fn flux_instance() -> Value {
+    let description = "A Flux installation: what it should be, and what became of it.";
+    generate(FluxInstance::crd(), description, rules::validations(""))
+}
+
+fn flux_report() -> Value {
+    let only_name = json!([{
+        "rule": format!("self.metadata.name == '{}'", well_known::INSTANCE_NAME),
+        "message": "the only accepted name for a FluxReport is 'flux'",
+    }]);
+    generate(FluxReport::crd(), "What the operator has found out about Flux in its cluster.", only_name)
+}
+
+fn generate(definition: CustomResourceDefinition, description: &str, validations: Value) -> Value {
+    let kind = definition.spec.names.kind.clone();
+    // A definition without references or floats always has a JSON form.
+    let mut crd = serde_json::to_value(definition).unwrap_or_default();
+    if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+        simplify(schema);
+        complete_root(schema, &kind, description, validations);
+    }
+    // An empty list says the same as no list, and API servers leave it out.
+    if let Some(names) = crd.pointer_mut("/spec/names").and_then(Value::as_object_mut) {
+        names.retain(|_, value| value != &json!([]));
+    }
+    crd
+}
+
+/// Takes out what the generator says about Rust rather than about the API.
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            // Optional means "may be left out" here, never "may be null".
+            fields.remove("nullable");
+            // A structural schema refuses unknown fields by itself; the API server rejects the two together.
+            if fields.get("additionalProperties") == Some(&json!(false)) {
+                fields.remove("additionalProperties");
+            }
+            // Comments wrap where the source does.
+            if let Some(Value::String(text)) = fields.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            // The API type holds bounds as floats.
+            if let Some(minimum) = fields.get("minimum").and_then(Value::as_f64) {
+                fields.insert("minimum".into(), json!(minimum as i64));
+            }
+            fields.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// Adds what the derive macro cannot say about the object as a whole.
+fn complete_root(schema: &mut Value, kind: &str, description: &str, validations: Value) {
+    let Some(root) = schema.as_object_mut() else { return };
+    let mut properties = json!({
+        "apiVersion": {"type": "string", "description": "Version of this kind's schema: fluxcd.controlplane.io/v1."},
+        "kind": {"type": "string", "description": format!("Kind of this object: {kind}.")},
+        "metadata": {"type": "object"},
+    });
+    if let (Some(all), Some(Value::Object(own))) = (properties.as_object_mut(), root.remove("properties")) {
+        all.extend(own);
+    }
+    let title = root.remove("title");
+    debug_assert!(title.is_some(), "the derive macro names the root after the kind");
+    // The API accepts an object without spec; only what reads it asks for one.
+    root.remove("required");
+    root.insert("description".into(), description.into());
+    root.insert("properties".into(), properties);
+    root.insert("x-kubernetes-validations".into(), validations);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::crd;
+
+    #[test]
+    fn the_definitions_that_are_held_are_the_derived_ones() {
+        let again = "run `cargo run -- generate definitions src/api/crd/definitions` and commit the result";
+        let [(_, instance), (_, report)] = super::all();
+        assert!(crd::flux_instance() == instance && crd::flux_report() == report, "{again}");
+    }
+}
