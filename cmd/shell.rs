@@ -321,7 +321,7 @@ impl Shell {
         future: impl Future<Output = Result<T, CliError>>,
     ) -> Result<T, CliError> {
         let mut result = None;
-        let future = self.unless_interrupted(Box::pin(async { result = Some(future.await) }));
+        let future = self.unless_interrupted(erased(future, &mut result));
         drive(runtime, Box::pin(future))?;
         result.unwrap_or_else(|| Err(self.interruption.error()))
     }
@@ -329,12 +329,12 @@ impl Shell {
     /// The part of a command that an interrupt ends at once.
     pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         let mut result = None;
-        self.unless_interrupted(Box::pin(async { result = Some(future.await) })).await;
+        self.unless_interrupted(erased(future, &mut result)).await;
         result.unwrap_or_else(|| Err(self.interruption.error()))
     }
 
     /// One function for the futures of all commands, as [`drive`] is: each of its own would be kilobytes of the program.
-    async fn unless_interrupted(&self, future: Pin<Box<dyn Future<Output = ()> + '_>>) {
+    async fn unless_interrupted(&self, future: Erased<'_>) {
         tokio::select! {
             biased;
             () = self.interruption.heard() => {}
@@ -353,9 +353,16 @@ impl Shell {
     }
 }
 
+/// A future of any kind; what it comes to lies elsewhere.
+type Erased<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+fn erased<'a, T>(future: impl Future<Output = T> + 'a, result: &'a mut Option<T>) -> Erased<'a> {
+    Box::pin(async { *result = Some(future.await) })
+}
+
 fn driven<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
     let mut result = None;
-    drive(runtime, Box::pin(async { result = Some(future.await) }))?;
+    drive(runtime, erased(future, &mut result))?;
     result.ok_or_else(|| CliError::failed("the async runtime ended before the command"))
 }
 
@@ -372,10 +379,7 @@ fn one_thread() -> tokio::runtime::Builder {
 }
 
 /// Drives a future to its end.
-fn drive(
-    runtime: &mut tokio::runtime::Builder,
-    future: Pin<Box<dyn Future<Output = ()> + '_>>,
-) -> Result<(), CliError> {
+fn drive(runtime: &mut tokio::runtime::Builder, future: Erased<'_>) -> Result<(), CliError> {
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
     runtime.block_on(future);

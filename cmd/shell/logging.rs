@@ -50,7 +50,8 @@ fn targets(directives: &str) -> Targets {
         }
         is_one
     };
-    directives.split(',').filter(is_one).collect::<Vec<_>>().join(",").parse().unwrap_or_default()
+    let directives = directives.split(',').filter(|directive| !directive.is_empty());
+    directives.filter(is_one).collect::<Vec<_>>().join(",").parse().unwrap_or_default()
 }
 
 /// How a service writes its log.
@@ -141,5 +142,16 @@ impl Visit for Fields {
     }
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.0.insert(field.name().to_owned(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_directive_changes_nothing() {
+        assert_eq!(targets("info,"), targets("info"));
+        assert_eq!(targets("kube_client=off,x=nonsense,,info"), targets("info,kube_client=off"));
     }
 }

@@ -9,7 +9,7 @@ use super::kinds::{self, FluxKind};
 use super::well_known;
 use crate::k8s::fields;
 
-#[cfg(any(test, feature = "generate"))]
+#[cfg(feature = "generate")]
 pub mod derived;
 
 /// Says on a definition that no program of ours reads objects of the kind.

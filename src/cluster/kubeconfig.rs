@@ -91,10 +91,9 @@ const PATHS: [(&str, &str); 5] = [
 ];
 
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
-    let unusable = |problem: String| Reason::Config(format!("kubeconfig {}: {problem}", path.display()));
     // The parser's own message shows what is in the file: credentials. So only the kind of problem is told.
-    let no_kubeconfig = || unusable("it is no kubeconfig in YAML".to_owned());
-    let text = text(std::fs::read(path).map_err(|e| unusable(e.to_string()))?).ok_or_else(no_kubeconfig)?;
+    let no_kubeconfig = || unusable(path, "it is no kubeconfig in YAML");
+    let text = text(std::fs::read(path).map_err(|e| unusable(path, &e.to_string()))?).ok_or_else(no_kubeconfig)?;
     let mut merged = Kubeconfig::default();
     for mut document in yaml::parse_documents(&text).map_err(|_| no_kubeconfig())? {
         if let Some(folder) = path.parent() {
@@ -138,8 +137,12 @@ fn merge(merged: Kubeconfig, next: Kubeconfig, path: &Path) -> Result<Kubeconfig
             KubeconfigError::ApiVersionMismatch => "its apiVersion differs from that of the files before",
             _ => "it cannot be used",
         };
-        Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
+        unusable(path, problem)
     })
+}
+
+fn unusable(path: &Path, problem: &str) -> Reason {
+    Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
 }
 
 /// Picks context, cluster and user, and lays the flags over them. None: nothing says which cluster to use.

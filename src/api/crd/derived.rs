@@ -85,15 +85,3 @@ fn complete_root(schema: &mut Value, kind: &str, description: &str, validations:
     root.insert("properties".into(), properties);
     root.insert("x-kubernetes-validations".into(), validations);
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::api::crd;
-
-    #[test]
-    fn the_definitions_that_are_held_are_the_derived_ones() {
-        let again = "run `cargo run -- generate definitions src/api/crd/definitions` and commit the result";
-        let [(_, instance), (_, report)] = super::all();
-        assert!(crd::flux_instance() == instance && crd::flux_report() == report, "{again}");
-    }
-}
