@@ -1,5 +1,6 @@
-//! Go programs built into the target folder on first use, and only again when their sources change.
+//! Go programs, built once per `go.sum` into the user's cache and shared by all checkouts.
 
+use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,9 +15,9 @@ pub struct GoProgram {
     pub name: &'static str,
     /// The folder of the `go.mod`, relative to the package.
     pub folder: &'static str,
-    /// The files that decide whether a build is stale, relative to `folder`.
+    /// The files that decide whether a build is stale besides `go.sum`, relative to `folder`.
     pub inputs: &'static [&'static str],
-    /// The folder under `target/` that receives the programs.
+    /// The folder of the cache that receives one folder of programs per fingerprint.
     pub output: &'static str,
     /// The packages to build; each becomes one program.
     pub packages: &'static [&'static str],
@@ -29,11 +30,7 @@ pub struct GoProgram {
 impl GoProgram {
     /// Returns whether the programs are there and match their sources: then nothing needs Go.
     pub fn is_built(&self) -> bool {
-        let folder = self.output_folder();
-        let current = fs::read_to_string(folder.join("sources.sha256")).ok();
-        current.is_some()
-            && current == self.fingerprint().ok()
-            && self.programs.iter().all(|p| folder.join(p).is_file())
+        self.output_folder().is_ok_and(|folder| self.programs.iter().all(|p| folder.join(p).is_file()))
     }
 
     /// Returns the folder with the programs, after building them if needed.
@@ -43,7 +40,7 @@ impl GoProgram {
     /// # Errors
     /// When Go is missing or the build fails; the message ends with what Go printed.
     pub fn ensure(&self) -> Fallible<PathBuf> {
-        let folder = self.output_folder();
+        let folder = self.output_folder()?;
         if self.is_built() {
             return Ok(folder);
         }
@@ -78,13 +75,12 @@ impl GoProgram {
         for program in self.programs {
             fs::rename(fresh.path().join(program), folder.join(program))?;
         }
-        fs::write(folder.join("sources.sha256"), self.fingerprint()?)?;
         Ok(())
     }
 
     fn fingerprint(&self) -> std::io::Result<String> {
         let mut hash = Sha256::new();
-        for input in self.inputs {
+        for input in self.inputs.iter().copied().chain(["go.sum"]) {
             let bytes = fs::read(self.source_folder().join(input))?;
             hash.update(format!("{input} {}\n", bytes.len()));
             hash.update(bytes);
@@ -98,8 +94,10 @@ impl GoProgram {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(self.folder)
     }
 
-    fn output_folder(&self) -> PathBuf {
-        target_folder().join(self.output)
+    /// The programs of another version of the sources are in another folder, so checkouts do not disturb each other.
+    fn output_folder(&self) -> std::io::Result<PathBuf> {
+        let fingerprint = self.fingerprint()?;
+        Ok(cache_folder().join(self.output).join(&fingerprint[..16]))
     }
 }
 
@@ -110,10 +108,9 @@ pub fn go_is_installed() -> bool {
     status.is_ok_and(|s| s.success())
 }
 
-/// The target folder this very program was built into; Cargo marks it with a `CACHEDIR.TAG`.
-pub fn target_folder() -> PathBuf {
-    let marked = std::env::current_exe()
-        .ok()
-        .and_then(|exe| exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf));
-    marked.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"))
+/// `$XDG_CACHE_HOME/flux-operator-tests`, by default below `~/.cache`; without a home a folder of this package.
+fn cache_folder() -> PathBuf {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    base.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target")).join("flux-operator-tests")
 }
