@@ -11,9 +11,6 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-#[path = "../tests/support/incident.rs"]
-mod incident;
-
 use std::time::Instant;
 
 use divan::Bencher;
@@ -26,6 +23,7 @@ use flux_operator::inspect::why::overview;
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use test_support::incident;
 
 const OBJECTS: usize = 2_000;
 const LOG_BYTES: usize = 100 << 20;

@@ -96,4 +96,4 @@ if [ -n "$image" ]; then
 fi
 set -- --program "$program" --target "$target" --to "$to"
 [ -z "$authorities" ] || set -- "$@" --authorities "$authorities"
-cargo run --quiet --locked --example release -- "$@"
+cargo run --quiet --locked -p tools --bin release -- "$@"

@@ -1,5 +1,5 @@
 //! Tests against a real control plane: etcd, API server, controller manager, scheduler and simulated kubelets;
-//! `tests/support/mod.rs` says how to add one.
+//! `tests/support/lib.rs` says how to add one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,9 +9,6 @@
     reason = "a failed test panics"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod bootstrap;
 mod chart;
 mod cluster;
@@ -19,12 +16,15 @@ mod commands;
 mod controller;
 mod faults;
 mod inspect;
-#[path = "../support/instance_specs.rs"]
-mod instance_specs;
 mod operator;
 mod reconcile;
 
 use std::process::ExitCode;
+
+use test_support::cluster_tests;
+// Rooms say `crate::support::…`.
+use test_support as support;
+use test_support::instance_specs;
 
 fn main() -> ExitCode {
     if let Some(exit) = cluster::harness::run_as_child().or_else(reconcile::kills::run_as_child) {

@@ -1,5 +1,5 @@
 //! Tests against the real Flux controllers on a real control plane: sources and Kustomizations that are really ready,
-//! failing and suspended, and what the binary says and does about them; `tests/support/mod.rs` says how to add one.
+//! failing and suspended, and what the binary says and does about them; `tests/support/lib.rs` says how to add one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,9 +8,6 @@
     clippy::print_stderr,
     reason = "a failed test panics"
 )]
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod artifacts;
 mod bootstrap;
@@ -27,8 +24,9 @@ mod world;
 
 use std::process::ExitCode;
 
-use support::ClusterTest;
-use support::flux::Controller;
+use test_support::cluster_tests;
+use test_support::flux::Controller;
+use test_support::{self as support, ClusterTest};
 
 fn main() -> ExitCode {
     let installing = [bootstrap::tests(), notifications::tests(), ssh::tests(), sync::tests()]

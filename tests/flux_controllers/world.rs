@@ -15,19 +15,6 @@ pub const SOON: Duration = Duration::from_secs(60);
 /// An address nobody listens at; a loopback port below 1024 is not handed out by the system.
 pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
 
-impl Run {
-    /// The line of a table that names this object; a table of one kind does not say which.
-    #[track_caller]
-    pub fn row(&self, kind: &str, name: &str) -> String {
-        let has_kinds =
-            self.stdout.lines().next().is_some_and(|head| head.split_whitespace().any(|word| word == "KIND"));
-        let is_it = |line: &&str| {
-            let words: Vec<_> = line.split_whitespace().collect();
-            if has_kinds { words.windows(2).any(|two| two == [kind, name]) } else { words.contains(&name) }
-        };
-        self.stdout.lines().find(is_it).unwrap_or_else(|| panic!("no row {kind} {name}:\n{}", self.stdout)).to_owned()
-    }
-}
 
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &str) -> Run {

@@ -12,9 +12,9 @@ mod architecture;
 mod cli;
 mod distribution;
 mod documents;
-#[path = "../support/instance_specs.rs"]
-mod instance_specs;
 mod kustomize_judge;
 mod manifests;
 mod needs;
 mod parsers;
+
+use test_support::instance_specs;

@@ -288,7 +288,7 @@ fn the_seeds_of_the_fuzzers_are_whole() {
     assert!(write_tarball(&files).unwrap() == *packed && write_tar(&files).unwrap() == *plain);
 }
 
-/// What strangers may send: seeds of the fuzzers too. `tools/hostile-archives.rs` writes the archives.
+/// What strangers may send: seeds of the fuzzers too. `tools/src/hostile-archives.rs` writes the archives.
 #[test]
 fn every_hostile_archive_and_manifest_is_refused_with_a_reason() {
     let archives = files_in("fuzz/hostile/archive");

@@ -9,9 +9,6 @@
     reason = "a failed test panics"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod artifacts;
 mod commands;
 mod cosign;
@@ -31,7 +28,8 @@ use flux_operator::oci::{
 use hyper::body::Bytes;
 use libtest_mimic::{Arguments, Completion, Trial};
 use serde_json::json;
-use support::registry;
+use test_support as support;
+use test_support::registry;
 
 /// One test: its name, and what it does.
 type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()> + Send>>);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 /// A Flux object that reports `Ready` with this reason and message; an empty reason is success.
-pub(crate) fn reporting(api_version: &str, kind: &str, name: &str, spec: Value, reason: &str, message: &str) -> Value {
+pub fn reporting(api_version: &str, kind: &str, name: &str, spec: Value, reason: &str, message: &str) -> Value {
     let (status, reason) = if reason.is_empty() { ("True", "Succeeded") } else { ("False", reason) };
     json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": name, "namespace": "apps", "generation": 1}, "spec": spec,
@@ -12,77 +12,77 @@ pub(crate) fn reporting(api_version: &str, kind: &str, name: &str, spec: Value, 
             "message": message, "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
 }
 
-pub(crate) fn ks(name: &str, reason: &str, message: &str) -> Value {
+pub fn ks(name: &str, reason: &str, message: &str) -> Value {
     let spec = json!({"path": "./deploy", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "app"}});
     reporting("kustomize.toolkit.fluxcd.io/v1", "Kustomization", name, spec, reason, message)
 }
 
-pub(crate) fn hr(reason: &str, message: &str) -> Value {
+pub fn hr(reason: &str, message: &str) -> Value {
     let spec = json!({"chart": {"spec": {"chart": "web", "version": "6.x", "sourceRef": {"kind": "HelmRepository", "name": "charts"}}}});
     let mut release = reporting("helm.toolkit.fluxcd.io/v2", "HelmRelease", "web", spec, reason, message);
     release["status"]["helmChart"] = "apps/apps-web".into();
     release
 }
 
-pub(crate) fn source(kind: &str, name: &str, spec: Value, reason: &str, message: &str) -> Value {
+pub fn source(kind: &str, name: &str, spec: Value, reason: &str, message: &str) -> Value {
     reporting("source.toolkit.fluxcd.io/v1", kind, name, spec, reason, message)
 }
 
-pub(crate) fn git(reason: &str, message: &str) -> Value {
+pub fn git(reason: &str, message: &str) -> Value {
     let spec = json!({"url": "https://git.example.com/app", "ref": {"branch": "main"}});
     source("GitRepository", "app", spec, reason, message)
 }
 
 /// What source-controller writes before the words of the Git library.
-pub(crate) fn clone(text: &str) -> String {
+pub fn clone(text: &str) -> String {
     format!("failed to checkout and determine revision: unable to clone 'https://git.example.com/app': {text}")
 }
 
-pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
+pub fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
     object
 }
 
-pub(crate) fn plain(api_version: &str, kind: &str, name: &str, spec: Value, status: Value) -> Value {
+pub fn plain(api_version: &str, kind: &str, name: &str, spec: Value, status: Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "apps", "uid": name},
         "spec": spec, "status": status})
 }
 
-pub(crate) fn secret(name: &str) -> Value {
+pub fn secret(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "apps"}})
 }
 
-pub(crate) fn deployment(name: &str, status: Value) -> Value {
+pub fn deployment(name: &str, status: Value) -> Value {
     let spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": name}},
         "template": {"spec": {"containers": [{"name": "web"}]}}});
     plain("apps/v1", "Deployment", name, spec, status)
 }
 
-pub(crate) fn pod(spec: Value, status: Value) -> Value {
+pub fn pod(spec: Value, status: Value) -> Value {
     let mut pod = plain("v1", "Pod", "web-1", spec, status);
     pod["metadata"]["labels"] = json!({"app": "web"});
     pod
 }
 
-pub(crate) fn waiting(reason: &str, message: &str) -> Value {
+pub fn waiting(reason: &str, message: &str) -> Value {
     json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}],
         "containerStatuses": [{"name": "web", "image": "ghcr.io/org/web:v1", "restartCount": 0,
             "state": {"waiting": {"reason": reason, "message": message}}}]})
 }
 
-pub(crate) fn unscheduled(message: &str) -> Value {
+pub fn unscheduled(message: &str) -> Value {
     json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]})
 }
 
-pub(crate) fn event(kind: &str, name: &str, reason: &str, message: &str) -> Value {
+pub fn event(kind: &str, name: &str, reason: &str, message: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.{reason}"), "namespace": "apps"},
         "involvedObject": {"kind": kind, "name": name, "namespace": "apps"}, "type": "Warning", "reason": reason,
         "message": message, "lastTimestamp": "2026-01-01T00:30:00Z"})
 }
 
 /// A controller as Flux installs it, with further arguments.
-pub(crate) fn controller(name: &str, replicas: i64, ready: i64, arguments: Value) -> Value {
+pub fn controller(name: &str, replicas: i64, ready: i64, arguments: Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "flux-system",
             "labels": {"app.kubernetes.io/part-of": "flux"}},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
@@ -92,7 +92,7 @@ pub(crate) fn controller(name: &str, replicas: i64, ready: i64, arguments: Value
 }
 
 /// A Kustomization whose Deployment `web` does not become healthy.
-pub(crate) fn unhealthy() -> Value {
+pub fn unhealthy() -> Value {
     ks(
         "app",
         "HealthCheckFailed",
@@ -101,17 +101,17 @@ pub(crate) fn unhealthy() -> Value {
 }
 
 /// One cause.
-pub(crate) struct Row {
-    pub(crate) subject: Value,
-    pub(crate) others: Vec<Value>,
-    pub(crate) reason: &'static str,
+pub struct Row {
+    pub subject: Value,
+    pub others: Vec<Value>,
+    pub reason: &'static str,
     /// The object that is to blame.
-    pub(crate) object: &'static str,
+    pub object: &'static str,
     /// A part of the sentence.
-    pub(crate) says: &'static str,
+    pub says: &'static str,
 }
 
-pub(crate) fn row(
+pub fn row(
     subject: Value,
     others: impl IntoIterator<Item = Value>,
     reason: &'static str,
@@ -1405,7 +1405,7 @@ fn instance_rows() -> Vec<Row> {
     ]
 }
 
-pub(crate) fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<Row> {
     [instance_rows(), source_rows(), kustomization_rows(), release_rows(), workload_rows(), controller_rows()]
         .into_iter()
         .flatten()

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{BuildHasher, Hasher};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;

@@ -13,7 +13,7 @@ use super::{Error, Fallible};
 pub struct GoProgram {
     /// What people call it in messages.
     pub name: &'static str,
-    /// The folder of the `go.mod`, relative to the package.
+    /// The folder of the `go.mod`, relative to the repository.
     pub folder: &'static str,
     /// The files that decide whether a build is stale besides `go.sum`, relative to `folder`.
     pub inputs: &'static [&'static str],
@@ -91,7 +91,7 @@ impl GoProgram {
     }
 
     fn source_folder(&self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.folder)
+        super::repository().join(self.folder)
     }
 
     /// The programs of another version of the sources are in another folder, so checkouts do not disturb each other.
@@ -112,5 +112,5 @@ pub fn go_is_installed() -> bool {
 fn cache_folder() -> PathBuf {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    base.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target")).join("flux-operator-tests")
+    base.unwrap_or_else(|| super::repository().join("target")).join("flux-operator-tests")
 }

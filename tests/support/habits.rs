@@ -183,8 +183,8 @@ impl Place {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display());
         shell.args(["-c", &format!("F() {{ flux-operator \"$@\"; }}; {script}")]).env_clear();
         shell.env("PATH", path).env("HOME", &self.folder).env("KUBECONFIG", &self.kubeconfig).env("TZ", "UTC");
-        shell.env("HERE", env!("CARGO_MANIFEST_DIR")).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
-        shell.env("DUMP", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json"));
+        shell.env("HERE", crate::repository()).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        shell.env("DUMP", crate::repository().join("tests/offline/cli/inspect/dump.json"));
         shell.envs(self.variables.iter().map(|(name, value)| (name, value)));
         shell.current_dir(&self.folder);
         shell

@@ -39,7 +39,7 @@ type SeenPods = Arc<Mutex<HashMap<(String, String), Pod>>>;
 /// The running kubelet; it stops when dropped.
 pub struct Kubelet {
     rules: watch::Sender<RuleSet>,
-    tasks: JoinSet<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl Kubelet {
@@ -55,7 +55,7 @@ impl Kubelet {
         register_node(&client, port).await?;
         tasks.spawn(watch_pods(client.clone(), rules.subscribe(), seen));
         tasks.spawn(watch_claims(client, rules.subscribe()));
-        Ok(Kubelet { rules, tasks })
+        Ok(Kubelet { rules, _tasks: tasks })
     }
 
     /// Adds a rule; it holds at once for pods that exist and for those to come. Of several that match, the newest wins.

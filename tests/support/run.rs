@@ -51,6 +51,18 @@ impl Run {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}:\n{}\nstderr:\n{}", self.stdout, self.stderr))
     }
+
+    /// The line of a table that names this object; a table of one kind does not say which.
+    #[track_caller]
+    pub fn row(&self, kind: &str, name: &str) -> String {
+        let has_kinds =
+            self.stdout.lines().next().is_some_and(|head| head.split_whitespace().any(|word| word == "KIND"));
+        let is_it = |line: &&str| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            if has_kinds { words.windows(2).any(|two| two == [kind, name]) } else { words.contains(&name) }
+        };
+        self.stdout.lines().find(is_it).unwrap_or_else(|| panic!("no row {kind} {name}:\n{}", self.stdout)).to_owned()
+    }
 }
 
 /// What a terminal shows: rexpect hands every byte out as a character of its own.

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::io::Write;
 use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
@@ -30,8 +30,12 @@ use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
 
-/// A test that takes longer has hung. One of them may compile an example first; the longest take five minutes on a busy machine.
+/// A test that takes longer has hung: the longest take five minutes on a busy machine.
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
+
+/// `BINARY TEST SECONDS` per line: tests that run only with `--ignored` or `--include-ignored`. A `TEST` that ends with
+/// `::` names all tests of that room.
+const SLOW_TESTS: &str = include_str!("../slow_tests.txt");
 
 /// Whether tests that usually take a sample of all requests are to take each of them: an hour and more.
 pub fn tries_every_request() -> bool {
@@ -65,6 +69,16 @@ impl ClusterTest {
         ClusterTest { installs: true, ..self }
     }
 
+    /// The test binary, the first module of the name: `control_plane` of `control_plane::cluster::secrets::name`.
+    fn binary(&self) -> &'static str {
+        self.name.split_once("::").map_or(self.name, |(binary, _)| binary)
+    }
+
+    /// The name without the binary, as in the list of a standard test binary.
+    fn short_name(&self) -> &'static str {
+        self.name.split_once("::").map_or(self.name, |(_, rest)| rest)
+    }
+
     /// The same test, ignored (under `CI=true`: failed) where something that only it needs is missing.
     pub fn where_possible(self, unavailable_because: fn() -> Option<String>) -> ClusterTest {
         ClusterTest { unavailable_because, ..self }
@@ -75,7 +89,7 @@ impl ClusterTest {
 #[macro_export]
 macro_rules! cluster_tests {
     ($($test:ident),* $(,)?) => {
-        vec![$($crate::support::runner::ClusterTest {
+        vec![$($crate::runner::ClusterTest {
             name: concat!(module_path!(), "::", stringify!($test)),
             run: |cluster| Box::pin($test(cluster)),
             unavailable_because: || None,
@@ -200,12 +214,17 @@ impl Deref for TestCluster {
     }
 }
 
+/// Returns the path of the built `flux-operator`: beside this program, or one folder up for a test program in `deps`.
+fn program() -> PathBuf {
+    let this = env::current_exe().expect("the path of this program is known");
+    let folder = this.parent().expect("a program is in a folder");
+    let folder = if folder.ends_with("deps") { folder.parent().expect("deps is in a folder") } else { folder };
+    folder.join("flux-operator")
+}
+
 /// Returns the built `flux-operator` with nothing of the caller's environment but `PATH`.
 pub fn command(kubeconfig: &Path, home: &Path) -> Command {
-    let Some(binary) = option_env!("CARGO_BIN_EXE_flux-operator") else {
-        panic!("only integration tests know where the binary is");
-    };
-    let mut command = Command::new(binary);
+    let mut command = Command::new(program());
     command
         .env_clear()
         .env("PATH", env::var_os("PATH").unwrap_or_default())
@@ -235,6 +254,9 @@ pub fn run(
     controllers: &'static [Controller],
     unavailable_because: impl Fn() -> Option<String>,
 ) -> ExitCode {
+    if let Some(exit) = run_without_ignored_hangup() {
+        return exit;
+    }
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TEST_THREADS);
     let reason = if arguments.list { None } else { unavailable_because() };
@@ -250,7 +272,14 @@ pub fn run(
         idle: Mutex::new(vec![]),
     });
 
-    let trials = tests.into_iter().map(|test| trial(test, reason.clone(), runtime.handle().clone(), shared.clone()));
+    let slow = slow_tests(tests.first().map_or("", ClusterTest::binary));
+    let unknown: Vec<&str> =
+        slow.iter().filter(|rule| !tests.iter().any(|test| rule.matches(test))).map(|rule| rule.test).collect();
+    assert!(unknown.is_empty(), "tests/slow_tests.txt names tests that do not exist: {unknown:?}");
+    let trials = tests.into_iter().map(|test| {
+        let is_slow = slow.iter().any(|rule| rule.matches(&test));
+        trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_slow)
+    });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     if let Some(reason) = &reason
         && conclusion.num_ignored > 0
@@ -261,6 +290,47 @@ pub fn run(
     // Tasks of a control plane that was dropped may still be closing connections; nobody waits long for those.
     runtime.shutdown_timeout(Duration::from_secs(2));
     conclusion.exit_code()
+}
+
+/// A line of [`SLOW_TESTS`].
+struct SlowRule {
+    test: &'static str,
+}
+
+impl SlowRule {
+    fn matches(&self, test: &ClusterTest) -> bool {
+        if self.test.ends_with("::") {
+            test.short_name().starts_with(self.test)
+        } else {
+            test.short_name() == self.test
+        }
+    }
+}
+
+fn slow_tests(binary: &str) -> Vec<SlowRule> {
+    let lines = SLOW_TESTS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .filter_map(|line| match *line.split(' ').collect::<Vec<_>>() {
+            [of, test, seconds] if seconds.parse::<u32>().is_ok() => (of == binary).then_some(SlowRule { test }),
+            _ => panic!("tests/slow_tests.txt: expected BINARY TEST SECONDS, found {line:?}"),
+        })
+        .collect()
+}
+
+/// Runs this test program again with SIGHUP at its default where `nohup` has it ignored: programs that tests start
+/// inherit that, and some tests send them SIGHUP.
+fn run_without_ignored_hangup() -> Option<ExitCode> {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let is_ignored = u64::from_str_radix(ignored.trim(), 16).is_ok_and(|mask| mask & HANGUP != 0);
+    if !is_ignored {
+        return None;
+    }
+    let mut again = Command::new("env");
+    again.arg("--default-signal=HUP").arg(env::current_exe().ok()?).args(env::args_os().skip(1));
+    let status = again.status().expect("env of coreutils runs");
+    Some(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
 }
 
 /// An environment that starts with the first test that needs it, or why it did not start.
@@ -305,8 +375,7 @@ impl Shared {
 }
 
 fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc<Shared>) -> Trial {
-    // `cluster::secrets::name` reads `secrets::name`, as in the list of a standard test binary.
-    let name = test.name.split_once("::").map_or(test.name, |(_, rest)| rest);
+    let name = test.short_name();
     Trial::ignorable_test(name, move || match reason.or_else(test.unavailable_because) {
         Some(reason) if env::var("CI").is_ok_and(|value| value == "true") => {
             Err(format!("CI=true, but the test cannot run: it {reason}").into())
@@ -340,18 +409,19 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
         Err(_) => Some(format!("the test hung: no end after {deadline:?}")),
     };
     environment.control_plane.kubelet().forget_rules(&namespace);
-    note_duration(name, started.elapsed());
+    note_duration(test, started.elapsed());
     let Some(text) = failure else { return Ok(()) };
     let servers = environment.control_plane.last_log_lines(12);
     let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
     Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())
 }
 
-/// Appends how long the test took to the file that `TEST_DURATIONS` names, if it names one: `SECONDS TEST`.
-fn note_duration(test: &str, took: Duration) {
+/// Appends how long the test took to the file that `TEST_DURATIONS` names, if it names one: `SECONDS BINARY TEST`.
+fn note_duration(test: ClusterTest, took: Duration) {
     let Some(path) = env::var_os("TEST_DURATIONS") else { return };
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let noted = file.and_then(|mut file| writeln!(file, "{:.1} {test}", took.as_secs_f64()));
+    let noted =
+        file.and_then(|mut file| writeln!(file, "{:.1} {} {}", took.as_secs_f64(), test.binary(), test.short_name()));
     noted.expect("the file of TEST_DURATIONS can be written");
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::support::{
     Behaviour, ClaimBehaviour, ClusterTest, Component, ConnectProxy, ControlPlane, Fault, FaultProxy, FaultRule,
-    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, programs, runner,
+    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, local_cluster, programs, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -51,7 +51,7 @@ pub fn tests() -> Vec<ClusterTest> {
         without_programs_tests_are_ignored_and_fail_in_ci,
         a_failing_test_prints_the_last_log_lines,
         ready_programs_are_used_instead_of_building,
-        the_local_cluster_example_prints_a_kubeconfig_and_cleans_up,
+        the_local_cluster_prints_a_kubeconfig_and_cleans_up,
     ]
 }
 
@@ -424,6 +424,7 @@ pub fn run_as_child() -> Option<ExitCode> {
     match std::env::var(CHILD).ok()?.as_str() {
         "owner" => be_an_owner_to_be_killed(),
         "start" => Some(start_and_stop()),
+        "local-cluster" => Some(runtime().block_on(local_cluster::main())),
         "unavailable" => Some(runner::run(tests(), &[], || Some("needs a reason".to_owned()))),
         "failure" => Some(runner::run(tests(), &[], || None)),
         other => panic!("unknown {CHILD}={other}"),
@@ -436,9 +437,12 @@ fn child(role: &str) -> Command {
     child
 }
 
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Runtime::new().expect("a runtime starts")
+}
+
 fn be_an_owner_to_be_killed() -> Option<ExitCode> {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    runtime.block_on(async {
+    runtime().block_on(async {
         let control_plane = ControlPlane::start().await.expect("a control plane starts");
         println!("{}", control_plane.folder().display());
         for pid in control_plane.pids() {
@@ -451,8 +455,7 @@ fn be_an_owner_to_be_killed() -> Option<ExitCode> {
 }
 
 fn start_and_stop() -> ExitCode {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    match runtime.block_on(ControlPlane::start()) {
+    match runtime().block_on(ControlPlane::start()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -550,15 +553,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-async fn the_local_cluster_example_prints_a_kubeconfig_and_cleans_up(_: TestCluster) {
-    let mut example = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--example", "local-cluster"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+async fn the_local_cluster_prints_a_kubeconfig_and_cleans_up(_: TestCluster) {
+    let mut example =
+        child("local-cluster").stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(example.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let path = line.trim().strip_prefix("export KUBECONFIG=").unwrap_or_else(|| panic!("unexpected line {line:?}"));

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ use crate::support::{Fallible, Fault, FaultRule, eventually};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// A watch that hangs is noticed after a minute and a half: until then it looks like a cluster where nothing happens.
 const OPERATOR_LIMIT: Duration = Duration::from_secs(120);
+/// The environment variable with the time, in seconds since 1970, after which no trial is begun. Unset: all are made.
+const FAULTS_UNTIL: &str = "FAULTS_UNTIL";
 /// How often a fault is tried whose request did not come.
 const TRIES: usize = 3;
 
@@ -120,6 +122,8 @@ pub struct Report {
     pub met: BTreeMap<(Phase, Kind), (usize, usize)>,
     /// Trials whose request did not come again.
     pub unmet: Vec<String>,
+    /// Trials that were not begun because [`FAULTS_UNTIL`] had passed.
+    pub left_out: usize,
     /// What went wrong, whole.
     pub failures: Vec<String>,
 }
@@ -209,6 +213,13 @@ async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
         None => Site::start().await?,
     };
     loop {
+        if time_is_up() {
+            let mut queues = locked(&work.queues);
+            let left: usize = queues.values().map(VecDeque::len).sum();
+            queues.clear();
+            locked(&work.report).left_out += left;
+            return Ok(());
+        }
         let trials: BTreeMap<Phase, Trial> =
             locked(&work.queues).iter_mut().filter_map(|(phase, queue)| Some((*phase, queue.pop_front()?))).collect();
         if trials.is_empty() {
@@ -227,6 +238,12 @@ async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
             }
         }
     }
+}
+
+fn time_is_up() -> bool {
+    let until = std::env::var(FAULTS_UNTIL).ok().and_then(|text| text.parse().ok());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970");
+    until.is_some_and(|until| now > Duration::from_secs(until))
 }
 
 /// Leads one phase; returns whether it came to the right end.

@@ -1,6 +1,6 @@
 //! Each request of each phase fails once.
 
-use super::matrix::{self, Actor, Extent};
+use super::matrix::{self, Actor, Extent, Report};
 use crate::cluster_tests;
 use crate::support::{ClusterTest, TestCluster};
 
@@ -20,13 +20,25 @@ async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster
     let (watches, others): (Vec<_>, Vec<_>) = report.unmet.iter().partition(is_of_a_watch);
     assert!(others.is_empty(), "these requests did not come again: {others:#?}");
     let met: usize = report.met.values().map(|(count, _)| count).sum();
-    assert_eq!(met + watches.len(), report.requests.values().sum::<usize>(), "every request failed once");
+    assert_eq!(
+        met + watches.len() + report.left_out,
+        report.requests.values().sum::<usize>(),
+        "every request failed once"
+    );
     // A run without requests would prove nothing.
     assert!(report.requests.values().all(|count| *count >= 5), "{:?}", report.requests);
+    print_left_out(&report);
     eprintln!("requests per phase: {:?}; met, and got over by the same run: {:?}", report.requests, report.met);
 }
 
-/// Some hundred requests make a life of an operator: `cargo run --example fault-matrix -- operator` takes all of them.
+/// CI collects lines that begin like this one.
+fn print_left_out(report: &Report) {
+    if report.left_out > 0 {
+        eprintln!("left out: {} failing requests, because the time for them was over", report.left_out);
+    }
+}
+
+/// Some hundred requests make a life of an operator: `cargo run -p tools --bin fault-matrix -- operator` takes all of them.
 async fn whatever_request_fails_the_operator_converges(_: TestCluster) {
     let report = matrix::run(Actor::Operator, Extent::Sample(12), 2, super::progress())
         .await
@@ -34,7 +46,8 @@ async fn whatever_request_fails_the_operator_converges(_: TestCluster) {
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
     // Watches are opened again when something ends them, so not each of them comes in each life.
     let met: usize = report.met.values().map(|(count, _)| count).sum();
-    assert!(met > 4 * report.unmet.len() && met >= 30, "{met} met, not met: {:#?}", report.unmet);
+    assert!(met > 4 * report.unmet.len() && met + report.left_out >= 30, "{met} met, not met: {:#?}", report.unmet);
     assert!(report.requests.values().all(|count| *count >= 12), "{:?}", report.requests);
+    print_left_out(&report);
     eprintln!("requests per phase: {:?}; {met} met, {} not", report.requests, report.unmet.len());
 }

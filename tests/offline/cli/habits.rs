@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::cli::support::{command, run};
+use test_support::habits as table;
 
-#[path = "../../support/habits.rs"]
-#[allow(dead_code, reason = "every test binary uses other parts of it")]
-mod table;
+use crate::cli::support::{command, run};
 
 /// Every visible command as its words, leaves and groups, with its long help.
 pub fn commands() -> Vec<(Vec<String>, String)> {

@@ -3,10 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-#[path = "../../support/run.rs"]
-mod run;
-
-pub use run::{Run, shown_text};
+pub use test_support::run::{Run, shown_text};
 
 /// The command, ready for more settings.
 pub fn command(arguments: &[&str]) -> Command {

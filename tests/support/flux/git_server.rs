@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::support::Fallible;
+use crate::Fallible;
 
 /// The branch every repository starts with.
 pub const BRANCH: &str = "main";

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
-use crate::support::control_plane::FreePorts;
-use crate::support::server_process::ServerProcess;
-use crate::support::{Fallible, eventually};
+use crate::control_plane::FreePorts;
+use crate::server_process::ServerProcess;
+use crate::{Fallible, eventually};
 
 /// OpenSSH re-executes itself and so wants an absolute path.
 const SSHD: &str = "/usr/sbin/sshd";

@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 
 use super::SeenPods;
 use super::rules::RuleSet;
-use crate::support::Fallible;
-use crate::support::certificates::{Authority, tls_acceptor};
+use crate::Fallible;
+use crate::certificates::{Authority, tls_acceptor};
 
 /// Serves `GET /containerLogs/NAMESPACE/POD/CONTAINER` on a port of its own, which is returned.
 pub async fn start(

@@ -5,10 +5,7 @@ use serde_json::{Value, json};
 use super::super::{Overview, Why, overview, why};
 use super::*;
 use crate::inspect::read::snapshot::Snapshot;
-
-#[path = "../../../../tests/support/causes.rs"]
-mod causes;
-use causes::*;
+use test_support::causes::*;
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 

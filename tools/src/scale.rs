@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo build --release
-//! cargo run --release --example scale [RUNS [SIZE...]]
-//! cargo run --release --example scale incident [RUNS]
+//! cargo run --release -p tools --bin scale [RUNS [SIZE...]]
+//! cargo run --release -p tools --bin scale incident [RUNS]
 //! ```
 //! Starts a control plane of its own (as `local-cluster` does), creates GitRepositories with a status across namespaces
 //! until there are SIZE Flux objects, and prints wall time (median of RUNS, 11 by default), CPU time, peak memory and
@@ -19,9 +19,6 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -30,8 +27,8 @@ use std::time::Instant;
 use futures::stream::{self, StreamExt};
 use kube::Client;
 use serde_json::{Value, json};
-use support::programs::unavailable_because;
-use support::{Behaviour, ControlPlane, Fallible, Options, PodRule, flux, incident, objects};
+use test_support::programs::unavailable_because;
+use test_support::{Behaviour, ControlPlane, Fallible, Options, PodRule, flux, incident, objects};
 
 /// GitRepositories are spread over this many namespaces.
 const NAMESPACES: usize = 20;

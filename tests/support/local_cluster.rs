@@ -1,30 +1,16 @@
-//! A Kubernetes control plane on this machine, without containers, to try commands against.
-//!
-//! `cargo run --example local-cluster` shows what it starts, prints the `KUBECONFIG` line to paste into another
-//! terminal, and stays until Ctrl-C. API server, scheduler and controllers are real; pods are simulated: they
-//! become Ready and run nothing. The first start builds the servers with Go, which takes minutes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program of developers: it prints, and a failed one panics"
-)]
-
-#[path = "../tests/support/mod.rs"]
-mod support;
+//! A control plane for a person to try commands against.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use support::programs::unavailable_because;
-use support::{ControlPlane, Fallible, Options};
 use tokio::signal::unix::{SignalKind, signal};
 
-#[tokio::main]
-async fn main() -> ExitCode {
+use super::programs::unavailable_because;
+use super::{ControlPlane, Fallible, Options};
+
+/// Starts a control plane, prints the `KUBECONFIG` line for another terminal, and stays until Ctrl-C.
+pub async fn main() -> ExitCode {
     if let Some(reason) = unavailable_because() {
         eprintln!("error: cannot start a local cluster: it {reason}");
         return ExitCode::FAILURE;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo build --release
-//! cargo run --release --example registry-speed [RUNS]
+//! cargo run --release -p tools --bin registry-speed [RUNS]
 //! ```
 //! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact out of the
 //! registry, and with one out of the cache: median wall time and peak memory of RUNS runs (11 by default). Then all seven
@@ -20,8 +20,6 @@
 
 #[path = "measure.rs"]
 mod measure;
-#[path = "../tests/support/mod.rs"]
-mod support;
 
 use std::env;
 use std::ffi::OsString;
@@ -38,8 +36,8 @@ use flux_operator::oci::{
 use hyper::body::Bytes;
 use measure::{Once, median};
 use serde_json::json;
-use support::Fallible;
-use support::registry::{Registry, unavailable_because};
+use test_support::Fallible;
+use test_support::registry::{Registry, unavailable_because};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};

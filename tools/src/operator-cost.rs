@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo build --release
-//! cargo run --release --example operator-cost [MINUTES [OBJECTS]]
+//! cargo run --release -p tools --bin operator-cost [MINUTES [OBJECTS]]
 //! ```
 //! Starts a control plane of its own and the built program as its operator, beside whom nobody works; then prints: the time from
 //! an applied instance to Ready (median of 5 installations), from an annotation to its answer (median of 20), what the
@@ -18,9 +18,6 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,8 +30,8 @@ use flux_operator::reconcile::{self, progress::Silent};
 use futures::stream::{self, StreamExt};
 use kube::Client;
 use serde_json::{Value, json};
-use support::server_process::ServerProcess;
-use support::{ControlPlane, Fallible, Options, eventually, flux, objects};
+use test_support::server_process::ServerProcess;
+use test_support::{ControlPlane, Fallible, Options, eventually, flux, objects};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -51,7 +48,7 @@ const CONCURRENCY: usize = 32;
 
 #[tokio::main]
 async fn main() -> Fallible<()> {
-    if let Some(reason) = support::programs::unavailable_because() {
+    if let Some(reason) = test_support::programs::unavailable_because() {
         println!("not measured: it {reason}");
         return Ok(());
     }

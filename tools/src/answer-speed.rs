@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo build --release --bin flux-operator
-//! cargo run --example answer-speed [RUNS]
+//! cargo run -p tools --bin answer-speed [RUNS]
 //! ```
 //! Starts a control plane of its own, installs Flux with a sync, and runs each command and its kubectl counterpart by turns: what
 //! else the machine does meets both. First on loopback, with a client certificate and with a token (the request that carries one
@@ -17,17 +17,14 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::programs::unavailable_because;
-use support::{ControlPlane, Fallible, Fault, FaultProxy, FaultRule, Kubeconfig, Options, objects};
+use test_support::programs::unavailable_because;
+use test_support::{ControlPlane, Fallible, Fault, FaultProxy, FaultRule, Kubeconfig, Options, objects};
 
 const NAMESPACE: &str = "flux-system";
 const ADDED: Duration = Duration::from_millis(20);

@@ -1,7 +1,7 @@
 //! Writes the archives of strangers that have to be refused: seeds of the fuzzer, and read by `tests/offline`.
 //!
 //! ```text
-//! cargo run --example hostile-archives -- fuzz/hostile/archive
+//! cargo run -p tools --bin hostile-archives -- fuzz/hostile/archive
 //! ```
 //! `NAME.tar` is refused compressed or not, `NAME.tar.gz` for how it was compressed. The same every time.
 #![allow(clippy::unwrap_used, reason = "a program of developers: a failed one panics")]

@@ -1,7 +1,7 @@
 //! Packs what a release consists of, from a program that is built: the same input gives the same bytes.
 //!
 //! ```text
-//! cargo run --example release -- --program FILE --target TRIPLE --to DIR [--authorities FILE]
+//! cargo run -p tools --bin release -- --program FILE --target TRIPLE --to DIR [--authorities FILE]
 //!
 //!   DIR/flux-operator-VERSION-TRIPLE.tar.gz   program, man pages, completions, bill of materials
 //!   DIR/….tar.gz.sha256                       its checksum, as `install.sh --checksum` takes it
@@ -77,7 +77,7 @@ fn release() -> Fallible<()> {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,6 +1,6 @@
 //! Every request of an installation's life, failed in every way a request can fail; then processes killed at 50 moments.
 //!
-//! `cargo build && cargo run --example fault-matrix` (or both with `--release`) prints a table and what went wrong, and
+//! `cargo build && cargo run -p tools --bin fault-matrix` (or both with `--release`) prints a table and what went wrong, and
 //! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. `-- operator` leads the same lives
 //! with the operator behind the proxy. The tests under `tests/control_plane/faults` do the same with one fault for each request.
 #![allow(
@@ -13,29 +13,29 @@
 )]
 
 // Shared with the tests, which use other parts.
-#[path = "../tests/control_plane/faults/matrix.rs"]
+#[path = "../../tests/control_plane/faults/matrix.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod matrix;
-#[path = "../tests/control_plane/faults/processes.rs"]
+#[path = "../../tests/control_plane/faults/processes.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod processes;
-#[path = "../tests/control_plane/faults/site.rs"]
+#[path = "../../tests/control_plane/faults/site.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
-#[path = "../tests/support/mod.rs"]
-mod support;
+
+use test_support as support;
 
 use std::process::ExitCode;
 
 use matrix::{Actor, Extent, Kind, Phase};
-use support::Fallible;
+use test_support::Fallible;
 
 const MOMENTS: usize = 50;
 const WORKERS: usize = 3;
 
 #[tokio::main]
 async fn main() -> Fallible<ExitCode> {
-    if let Some(reason) = support::programs::unavailable_because() {
+    if let Some(reason) = test_support::programs::unavailable_because() {
         eprintln!("error: cannot start a control plane: it {reason}");
         return Ok(ExitCode::FAILURE);
     }

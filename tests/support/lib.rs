@@ -14,6 +14,7 @@
 //! habits                 what people type, as rows
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
+//! local_cluster  a control plane for a person to try commands against
 //! flux                   the real Flux controllers beside it, and a Git server
 //! registry               a real OCI registry with judges, and what breaks between a client and it
 //! runner                 libtest-mimic around tests that get a cluster
@@ -28,14 +29,22 @@
 //!    `cluster.apply(&[json!(…)])` puts there what the test needs first, uncounted.
 //! 3. Anything of cluster scope: `cluster.fresh(Options::default()).await`, a control plane of the test's own
 //!    (under 3 s; `Options::api_server_only()` under 2 s).
-//! 4. Another binary: a folder with its own `main.rs`, `#[path = "../support/mod.rs"] mod support;`, and a
-//!    `[[test]]` entry with `harness = false` in `Cargo.toml`.
+//! 4. Another binary: a folder with its own `main.rs`, which uses this crate as `test_support`, and a `[[test]]` entry
+//!    with `harness = false` in `Cargo.toml`.
+//! 5. A test that takes more than ten seconds gets a line in `tests/slow_tests.txt`: then it runs with
+//!    `cargo test -- --ignored`.
 //!
 //! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; what the servers
 //! wrote last is printed then. `TEST_DURATIONS=FILE` notes how long each test took.
 
-// Every test binary, example and benchmark includes this module whole and uses a part of it.
-#![allow(dead_code, unused_imports, reason = "every test binary uses other parts of it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a failed test panics"
+)]
 
 pub mod audit;
 pub mod causes;
@@ -47,8 +56,10 @@ pub mod go_program;
 pub mod habits;
 pub mod incident;
 pub mod installation;
+pub mod instance_specs;
 pub mod kubeconfig;
 pub mod kubelet;
+pub mod local_cluster;
 pub mod objects;
 pub mod programs;
 pub mod proxy;
@@ -58,6 +69,7 @@ pub mod runner;
 pub mod server_process;
 
 use std::future::Future;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use connect_proxy::ConnectProxy;
@@ -92,6 +104,12 @@ where
             _ => return Err(format!("waited {deadline:?} for {what}").into()),
         }
     }
+}
+
+/// The folder of the repository.
+pub fn repository() -> &'static Path {
+    // This package is `tests/support` of it.
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 /// Returns the last `count` lines of `text`.

@@ -1,4 +1,4 @@
-//! How fast a run is, and how many requests it makes: `cargo run --release --example reconcile-speed`.
+//! How fast a run is, and how many requests it makes: `cargo run --release -p tools --bin reconcile-speed`.
 //!
 //! First with 20 ms added to each request by a proxy, against `kubectl apply --server-side` of the same manifests through
 //! the same proxy; then on loopback. Ratios count, not times: both sides meet the same API server on the same machine.
@@ -13,11 +13,11 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-#[path = "../tests/control_plane/faults/site.rs"]
+#[path = "../../tests/control_plane/faults/site.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
-#[path = "../tests/support/mod.rs"]
-mod support;
+
+use test_support as support;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,15 +31,15 @@ use flux_operator::format::yaml;
 use flux_operator::reconcile::{self, progress::Silent};
 use serde_json::{Value, json};
 use site::{NAMESPACE, Site, USER, connected, id, instance, instance_id, play_deployment};
-use support::proxy::Seen;
-use support::{Fallible, Fault, FaultRule};
+use test_support::proxy::Seen;
+use test_support::{Fallible, Fault, FaultRule};
 
 const ADDED: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 7;
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn main() -> Fallible<()> {
-    if let Some(reason) = support::programs::unavailable_because() {
+    if let Some(reason) = test_support::programs::unavailable_because() {
         println!("not measured: it {reason}");
         return Ok(());
     }
@@ -226,7 +226,7 @@ async fn near(site: &Site) -> Fallible<()> {
     Ok(())
 }
 
-fn kubeconfig_path(kubeconfig: &support::Kubeconfig) -> std::path::PathBuf {
+fn kubeconfig_path(kubeconfig: &test_support::Kubeconfig) -> std::path::PathBuf {
     Path::to_path_buf(kubeconfig.path())
 }
 
