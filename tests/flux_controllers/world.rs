@@ -15,7 +15,6 @@ pub const SOON: Duration = Duration::from_secs(60);
 /// An address nobody listens at; a loopback port below 1024 is not handed out by the system.
 pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
 
-
 /// Runs the binary against the test's cluster and namespace, without a terminal.
 pub async fn run(cluster: &TestCluster, arguments: &str) -> Run {
     let mut command = cluster.command();

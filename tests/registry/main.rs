@@ -20,7 +20,7 @@ mod sources;
 use std::future::Future;
 use std::pin::Pin;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flux_operator::oci::{
     Access, BlobSource, Credentials, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries, Repository,
@@ -30,6 +30,8 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use serde_json::json;
 use test_support as support;
 use test_support::registry;
+use test_support::runner::note_duration;
+use test_support::slow_tests::SlowTests;
 
 /// One test: its name, and what it does.
 type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -47,27 +49,32 @@ pub(crate) use tests;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let reason = if arguments.list { None } else { registry::unavailable_because() };
-    let trials =
+    let tests: Vec<Test> =
         [protocol::tests(), artifacts::tests(), commands::tests(), sources::tests(), mirrors::tests(), faults::tests()]
             .concat()
             .into_iter()
-            .map(|(name, test)| {
-                let name = name.split_once("::").map_or(name, |(_, rest)| rest);
-                let reason = reason.clone();
-                Trial::ignorable_test(name, move || match reason {
-                    Some(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
-                        Err(format!("CI=true, but the test cannot run: it {reason}").into())
-                    }
-                    Some(reason) => Ok(Completion::ignored_with(reason)),
-                    None => {
-                        let runtime =
-                            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-                        // Building the registry comes first, and may take minutes.
-                        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(900), test()).await })?;
-                        Ok(Completion::Completed)
-                    }
-                })
-            });
+            .map(|(name, test)| (name.split_once("::").map_or(name, |(_, rest)| rest), test))
+            .collect();
+    let names: Vec<&str> = tests.iter().map(|(name, _)| *name).collect();
+    let slow = SlowTests::of("registry", &names);
+    let trials = tests.into_iter().map(|(name, test)| {
+        let reason = reason.clone();
+        let trial = Trial::ignorable_test(name, move || match reason {
+            Some(reason) if std::env::var("CI").is_ok_and(|value| value == "true") => {
+                Err(format!("CI=true, but the test cannot run: it {reason}").into())
+            }
+            Some(reason) => Ok(Completion::ignored_with(reason)),
+            None => {
+                let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+                let started = Instant::now();
+                // Building the registry comes first, and may take minutes.
+                runtime.block_on(async { tokio::time::timeout(Duration::from_secs(900), test()).await })?;
+                note_duration("registry", name, started.elapsed());
+                Ok(Completion::Completed)
+            }
+        });
+        trial.with_ignored_flag(slow.contains(name))
+    });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 

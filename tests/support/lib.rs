@@ -17,6 +17,7 @@
 //! local_cluster  a control plane for a person to try commands against
 //! flux                   the real Flux controllers beside it, and a Git server
 //! registry               a real OCI registry with judges, and what breaks between a client and it
+//! slow_tests             which tests run only when asked for
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
 //!
@@ -67,6 +68,7 @@ pub mod registry;
 pub mod run;
 pub mod runner;
 pub mod server_process;
+pub mod slow_tests;
 
 use std::future::Future;
 use std::path::Path;

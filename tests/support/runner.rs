@@ -29,13 +29,10 @@ use super::kubeconfig::Kubeconfig;
 use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
+use super::slow_tests::SlowTests;
 
 /// A test that takes longer has hung: the longest take five minutes on a busy machine.
 const TEST_DEADLINE: Duration = Duration::from_secs(600);
-
-/// `BINARY TEST SECONDS` per line: tests that run only with `--ignored` or `--include-ignored`. A `TEST` that ends with
-/// `::` names all tests of that room.
-const SLOW_TESTS: &str = include_str!("../slow_tests.txt");
 
 /// Whether tests that usually take a sample of all requests are to take each of them: an hour and more.
 pub fn tries_every_request() -> bool {
@@ -272,12 +269,10 @@ pub fn run(
         idle: Mutex::new(vec![]),
     });
 
-    let slow = slow_tests(tests.first().map_or("", ClusterTest::binary));
-    let unknown: Vec<&str> =
-        slow.iter().filter(|rule| !tests.iter().any(|test| rule.matches(test))).map(|rule| rule.test).collect();
-    assert!(unknown.is_empty(), "tests/slow_tests.txt names tests that do not exist: {unknown:?}");
+    let names: Vec<&str> = tests.iter().map(ClusterTest::short_name).collect();
+    let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary), &names);
     let trials = tests.into_iter().map(|test| {
-        let is_slow = slow.iter().any(|rule| rule.matches(&test));
+        let is_slow = slow.contains(test.short_name());
         trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_slow)
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
@@ -290,31 +285,6 @@ pub fn run(
     // Tasks of a control plane that was dropped may still be closing connections; nobody waits long for those.
     runtime.shutdown_timeout(Duration::from_secs(2));
     conclusion.exit_code()
-}
-
-/// A line of [`SLOW_TESTS`].
-struct SlowRule {
-    test: &'static str,
-}
-
-impl SlowRule {
-    fn matches(&self, test: &ClusterTest) -> bool {
-        if self.test.ends_with("::") {
-            test.short_name().starts_with(self.test)
-        } else {
-            test.short_name() == self.test
-        }
-    }
-}
-
-fn slow_tests(binary: &str) -> Vec<SlowRule> {
-    let lines = SLOW_TESTS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines
-        .filter_map(|line| match *line.split(' ').collect::<Vec<_>>() {
-            [of, test, seconds] if seconds.parse::<u32>().is_ok() => (of == binary).then_some(SlowRule { test }),
-            _ => panic!("tests/slow_tests.txt: expected BINARY TEST SECONDS, found {line:?}"),
-        })
-        .collect()
 }
 
 /// Runs this test program again with SIGHUP at its default where `nohup` has it ignored: programs that tests start
@@ -409,7 +379,7 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
         Err(_) => Some(format!("the test hung: no end after {deadline:?}")),
     };
     environment.control_plane.kubelet().forget_rules(&namespace);
-    note_duration(test, started.elapsed());
+    note_duration(test.binary(), name, started.elapsed());
     let Some(text) = failure else { return Ok(()) };
     let servers = environment.control_plane.last_log_lines(12);
     let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
@@ -417,11 +387,10 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
 }
 
 /// Appends how long the test took to the file that `TEST_DURATIONS` names, if it names one: `SECONDS BINARY TEST`.
-fn note_duration(test: ClusterTest, took: Duration) {
+pub fn note_duration(binary: &str, test: &str, took: Duration) {
     let Some(path) = env::var_os("TEST_DURATIONS") else { return };
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let noted =
-        file.and_then(|mut file| writeln!(file, "{:.1} {} {}", took.as_secs_f64(), test.binary(), test.short_name()));
+    let noted = file.and_then(|mut file| writeln!(file, "{:.1} {binary} {test}", took.as_secs_f64()));
     noted.expect("the file of TEST_DURATIONS can be written");
 }
 

@@ -1,0 +1,37 @@
+//! The tests that run only with `--ignored` or `--include-ignored`, as `tests/slow_tests.txt` lists them.
+
+/// `BINARY TEST SECONDS` per line. A `TEST` that ends with `::` names all tests of that room.
+const LIST: &str = include_str!("../slow_tests.txt");
+
+/// The slow tests of one test binary.
+pub struct SlowTests(Vec<&'static str>);
+
+impl SlowTests {
+    /// Reads the lines about `binary`, whose tests have these names.
+    ///
+    /// # Panics
+    /// Where a line is malformed, or names none of the tests.
+    pub fn of(binary: &str, tests: &[&str]) -> SlowTests {
+        let lines = LIST.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let listed = lines.filter_map(|line| match *line.split(' ').collect::<Vec<_>>() {
+            [of, test, seconds] if seconds.parse::<u32>().is_ok() => (of == binary).then_some(test),
+            _ => panic!("tests/slow_tests.txt: expected BINARY TEST SECONDS, found {line:?}"),
+        });
+        let slow = SlowTests(listed.collect());
+        for listed in &slow.0 {
+            assert!(
+                tests.iter().any(|test| matches(listed, test)),
+                "tests/slow_tests.txt: no test of {binary} is {listed}"
+            );
+        }
+        slow
+    }
+
+    pub fn contains(&self, test: &str) -> bool {
+        self.0.iter().any(|listed| matches(listed, test))
+    }
+}
+
+fn matches(listed: &str, test: &str) -> bool {
+    if listed.ends_with("::") { test.starts_with(listed) } else { test == listed }
+}
