@@ -1,4 +1,4 @@
-//! What the README promises is tested under the name it gives.
+//! Every promise in docs/promises.md names tests that exist.
 
 use std::fs;
 use std::path::Path;
@@ -17,13 +17,11 @@ fn read_rust_files(folder: &Path, text: &mut String) {
 }
 
 #[test]
-fn every_promise_of_the_readme_names_a_test_that_is_there() {
+fn every_promise_names_a_test_that_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).expect("the README");
-    let section = readme.split("\n## What it promises\n").nth(1).expect("the section");
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let promises: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
-    assert!(promises.len() >= 12, "{section}");
+    let document = fs::read_to_string(root.join("docs/promises.md")).expect("the promises");
+    let promises: Vec<&str> = document.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
+    assert!(promises.len() >= 12, "{document}");
 
     let mut code = String::new();
     for folder in ["src", "cmd", "tests"] {
@@ -35,7 +33,7 @@ fn every_promise_of_the_readme_names_a_test_that_is_there() {
         let tests: Vec<&str> = name.captures_iter(proof).map(|found| found.get(1).expect("a name").as_str()).collect();
         assert!(!tests.is_empty(), "no test proves: {promise}");
         for test in tests {
-            assert!(code.contains(&format!("fn {test}(")), "the README names the test {test}, which is not there");
+            assert!(code.contains(&format!("fn {test}(")), "docs/promises.md names the test {test}, which does not exist");
         }
     }
 }
