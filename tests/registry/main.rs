@@ -56,7 +56,8 @@ fn main() -> ExitCode {
             .map(|(name, test)| (name.split_once("::").map_or(name, |(_, rest)| rest), test))
             .collect();
     let names: Vec<&str> = tests.iter().map(|(name, _)| *name).collect();
-    let slow = SlowTests::of("registry", &names);
+    SlowTests::check("registry", &names);
+    let slow = SlowTests::of("registry");
     let trials = tests.into_iter().map(|(name, test)| {
         let reason = reason.clone();
         let trial = Trial::ignorable_test(name, move || match reason {

@@ -237,12 +237,19 @@ pub fn command(kubeconfig: &Path, home: &Path) -> Command {
 ///
 /// Where no control plane can be started the tests are ignored, with the reason; under `CI=true` they fail.
 pub fn run_tests(tests: Vec<ClusterTest>) -> ExitCode {
+    check_slow_tests(&tests);
     run(tests, &[], programs::unavailable_because)
 }
 
 /// As [`run_tests`], with these Flux controllers running beside the control plane.
 pub fn run_flux_tests(tests: Vec<ClusterTest>, controllers: &'static [Controller]) -> ExitCode {
+    check_slow_tests(&tests);
     run(tests, controllers, || programs::unavailable_because().or_else(flux::unavailable_because))
+}
+
+fn check_slow_tests(tests: &[ClusterTest]) {
+    let names: Vec<&str> = tests.iter().map(ClusterTest::short_name).collect();
+    SlowTests::check(tests.first().map_or("", ClusterTest::binary), &names);
 }
 
 /// What the two above have in common; `unavailable_because` says why nothing can be started, if so.
@@ -269,8 +276,7 @@ pub fn run(
         idle: Mutex::new(vec![]),
     });
 
-    let names: Vec<&str> = tests.iter().map(ClusterTest::short_name).collect();
-    let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary), &names);
+    let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary));
     let trials = tests.into_iter().map(|test| {
         let is_slow = slow.contains(test.short_name());
         trial(test, reason.clone(), runtime.handle().clone(), shared.clone()).with_ignored_flag(is_slow)

@@ -7,24 +7,27 @@ const LIST: &str = include_str!("../slow_tests.txt");
 pub struct SlowTests(Vec<&'static str>);
 
 impl SlowTests {
-    /// Reads the lines about `binary`, whose tests have these names.
+    /// Reads the lines about `binary`.
     ///
     /// # Panics
-    /// Where a line is malformed, or names none of the tests.
-    pub fn of(binary: &str, tests: &[&str]) -> SlowTests {
+    /// Where a line is malformed.
+    pub fn of(binary: &str) -> SlowTests {
         let lines = LIST.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let listed = lines.filter_map(|line| match *line.split(' ').collect::<Vec<_>>() {
             [of, test, seconds] if seconds.parse::<u32>().is_ok() => (of == binary).then_some(test),
             _ => panic!("tests/slow_tests.txt: expected BINARY TEST SECONDS, found {line:?}"),
         });
-        let slow = SlowTests(listed.collect());
-        for listed in &slow.0 {
-            assert!(
-                tests.iter().any(|test| matches(listed, test)),
-                "tests/slow_tests.txt: no test of {binary} is {listed}"
-            );
+        SlowTests(listed.collect())
+    }
+
+    /// Checks the lines about `binary` against the names of all its tests.
+    ///
+    /// # Panics
+    /// Where a line names none of them.
+    pub fn check(binary: &str, tests: &[&str]) {
+        for listed in SlowTests::of(binary).0 {
+            assert!(tests.iter().any(|test| matches(listed, test)), "tests/slow_tests.txt: there is no test {listed}");
         }
-        slow
     }
 
     pub fn contains(&self, test: &str) -> bool {
