@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use flux_operator::fetch::{FetchReason, Source};
 use flux_operator::format::ignore::IgnoreRules;
+use flux_operator::format::output_folder::write_below;
 use flux_operator::format::tarball::{self, Files, Limits};
 use flux_operator::oci::{self, Digest, Layout, OciError, Place, Reference};
 
@@ -134,18 +135,6 @@ impl PullArgs {
 }
 
 fn write_files(folder: &Path, files: &Files) -> std::io::Result<()> {
-    for (path, file) in files {
-        // Only plain names below the root come out of an archive.
-        let target = folder.join(path);
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(&target, &file.bytes)?;
-        #[cfg(unix)]
-        if file.is_executable {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755))?;
-        }
-    }
-    Ok(())
+    std::fs::create_dir_all(folder)?;
+    files.iter().try_for_each(|(path, file)| write_below(folder, Path::new(path), &file.bytes, file.is_executable))
 }

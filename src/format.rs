@@ -1,4 +1,4 @@
-//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, archives, ignore patterns. No network.
+//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, archives, ignore patterns, files written below a folder. No network.
 
 pub mod age;
 pub mod backoff;
@@ -8,6 +8,7 @@ pub mod ignore;
 pub(crate) mod image;
 pub mod json;
 pub mod nearest;
+pub mod output_folder;
 pub mod proxy;
 pub mod search_path;
 pub mod tarball;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::{Component, Distribution, DistributionError, FluxVersion, Variant};
+use crate::format::output_folder::write_below;
 use crate::format::tarball::Files;
 use crate::format::yaml;
 
@@ -55,7 +55,8 @@ impl Distribution {
         files.push((PathBuf::from("flux-images/VERSION"), format!("{}\n", newest.name)));
         for (relative, text) in &files {
             let path = dir.join(relative);
-            write_below(dir, relative, text).map_err(|source| DistributionError::Write { path, source })?;
+            write_below(dir, relative, text.as_bytes(), false)
+                .map_err(|source| DistributionError::Write { path, source })?;
         }
         Ok(files.into_iter().map(|(relative, _)| relative).collect())
     }
@@ -78,40 +79,10 @@ impl Distribution {
     }
 }
 
-/// Writes a file below a folder: whole or not at all, and never through a link that somebody put into the folder.
-fn write_below(dir: &Path, relative: &Path, text: &str) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    let mut folder = dir.to_owned();
-    for part in relative.parent().into_iter().flat_map(Path::components) {
-        folder.push(part);
-        match fs::symlink_metadata(&folder) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no folder", folder.display())));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
-            Err(error) => return Err(error),
-        }
-    }
-    let name = relative.file_name().unwrap_or_default();
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{}", std::process::id()));
-    let temporary = folder.join(temporary);
-    // What an earlier process of this number left behind; creating anew follows no link.
-    let _ = fs::remove_file(&temporary);
-    let written = fs::File::create_new(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        // A rename replaces a link instead of following it.
-        .and_then(|()| fs::rename(&temporary, folder.join(name)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
 fn newest_in(dir: &Path) -> Option<FluxVersion> {
-    let text = fs::read_to_string(dir.join("flux-images/VERSION")).ok()?;
+    let file = dir.join("flux-images/VERSION");
+    // A pipe would be waited for.
+    let text = file.is_file().then(|| fs::read_to_string(file).ok())??;
     FluxVersion::from_folder(text.trim())
 }
 
@@ -121,28 +92,4 @@ fn stream(objects: &[Value]) -> Result<String, DistributionError> {
 
 fn emit(error: &yaml::YamlError) -> DistributionError {
     DistributionError::Content { file: "export".into(), message: error.to_string() }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn links_in_the_folder_are_not_followed() {
-        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let target = elsewhere.path().join("precious");
-        fs::write(&target, "mine").unwrap();
-        fs::create_dir(folder.path().join("flux")).unwrap();
-        symlink(&target, folder.path().join("flux/rbac.yaml")).unwrap();
-        write_below(folder.path(), Path::new("flux/rbac.yaml"), "new").unwrap();
-        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
-        assert_eq!(fs::read_to_string(folder.path().join("flux/rbac.yaml")).unwrap(), "new");
-        let names: Vec<_> = fs::read_dir(folder.path().join("flux")).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(names, ["rbac.yaml"], "nothing is left over");
-        symlink(elsewhere.path(), folder.path().join("flux-images")).unwrap();
-        assert!(write_below(folder.path(), Path::new("flux-images/VERSION"), "v1").is_err());
-        assert!(!elsewhere.path().join("VERSION").exists());
-    }
 }
