@@ -32,7 +32,7 @@ mod signature;
 mod token;
 
 pub use access::{Access, ClientIdentity, RegistryAccess};
-pub use artifact::{annotation, artifact_files, artifact_manifest, push_artifact, put_artifact};
+pub use artifact::{annotation, artifact_files, artifact_manifest, copy_artifact, push_artifact, put_artifact};
 pub use copy::{Copied, Copier, Place, missing_parts};
 pub use digest::Digest;
 pub use download::download;

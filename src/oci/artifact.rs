@@ -85,18 +85,34 @@ pub async fn put_artifact(
 /// # Errors
 /// It is not there, or has no layer.
 pub async fn artifact_manifest(place: &Place, name: &str) -> Result<Manifest, OciError> {
-    let manifest = place.manifest(name).await?;
-    let Some(_) = manifest.manifests() else { return Ok(manifest) };
-    let platform = Platform::linux_amd64();
-    let failed = |reason| OciError::new(format!("read {name}"), reason);
-    let entry = manifest.for_platform(&platform);
-    let unusable = |problem: String| failed(Reason::Content { what: name.to_owned(), problem });
-    let entry = entry.ok_or_else(|| unusable(format!("it has no image for {platform}")))?;
-    let image = place.manifest(&entry.digest.to_string()).await?;
-    match image.manifests() {
-        None => Ok(image),
-        Some(_) => Err(unusable("it leads to another index".to_owned())),
+    let mut path = place.path_to_image(name, &Platform::linux_amd64()).await?;
+    // There is a last one, or it could not have been read.
+    let missing = || OciError::new(format!("read {name}"), Reason::NotFound { what: name.to_owned() });
+    path.pop().ok_or_else(missing)
+}
+
+/// Copies what [`artifact_manifest`] and [`artifact_files`] read: the manifests, the configuration and the first layer.
+/// Other layers are not copied.
+///
+/// # Errors
+/// It cannot be read or written, or is larger than `limit` by what its manifest says; nothing is copied then.
+pub async fn copy_artifact(from: &Place, name: &str, to: &Place, limit: u64) -> Result<(), OciError> {
+    let path = from.path_to_image(name, &Platform::linux_amd64()).await?;
+    let image = path.last().map(|image| &image.content);
+    let blobs: Vec<&Descriptor> =
+        image.into_iter().flat_map(|image| image.config.iter().chain(image.layers.first())).collect();
+    let size = blobs.iter().fold(0_u64, |sum, blob| sum.saturating_add(blob.size));
+    if size > limit {
+        return Err(OciError::new(format!("copy {name}"), Reason::TooLarge { what: name.to_owned(), limit }));
     }
+    for blob in blobs {
+        to.put_blob(blob, &from.blob(blob)).await?;
+    }
+    // A manifest shows nothing that is not whole.
+    for manifest in path.iter().rev() {
+        to.put_manifest(manifest, None).await?;
+    }
+    Ok(())
 }
 
 /// Reads the files of an artifact: its first layer, whatever its media type says.

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
 use super::error::Reason;
 use super::registry::BlobSource;
-use super::{ByteCounter, Descriptor, Digest, Layout, Manifest, OciError, Registries, Repository};
+use super::{ByteCounter, Descriptor, Digest, Layout, Manifest, OciError, Platform, Registries, Repository};
 
 /// Indexes that lead to indexes are legal; deeper ones than this are a trap.
 const MAX_DEPTH: usize = 4;
@@ -44,6 +44,32 @@ impl Place {
         }
     }
 
+    /// Reads the image that a name means for a platform, and the indexes that lead to it: the outermost first, the image
+    /// last. Without an index that is the image alone.
+    ///
+    /// # Errors
+    /// As [`Place::manifest`]; also when an index has nothing for this platform, or indexes lead to indexes without end.
+    pub async fn path_to_image(&self, name: &str, platform: &Platform) -> Result<Vec<Manifest>, OciError> {
+        let unusable =
+            |problem: String| OciError::new(format!("read {name}"), Reason::Content { what: name.to_owned(), problem });
+        let mut path = Vec::new();
+        let mut next = name.to_owned();
+        loop {
+            let manifest = self.manifest(&next).await?;
+            if manifest.manifests().is_none() {
+                path.push(manifest);
+                return Ok(path);
+            }
+            if path.len() == MAX_DEPTH {
+                return Err(unusable(format!("more than {MAX_DEPTH} indexes lead to its image")));
+            }
+            let entry = manifest.for_platform(platform);
+            let entry = entry.ok_or_else(|| unusable(format!("it has no image for {platform}")))?;
+            next = entry.digest.to_string();
+            path.push(manifest);
+        }
+    }
+
     /// Reads a whole blob into memory.
     ///
     /// # Errors
@@ -74,7 +100,7 @@ impl Place {
         }
     }
 
-    fn blob(&self, descriptor: &Descriptor) -> BlobSource {
+    pub(super) fn blob(&self, descriptor: &Descriptor) -> BlobSource {
         match self {
             Place::Layout(layout) => layout.blob(&descriptor.digest),
             Place::Repository(registries, repository) => BlobSource::Repository(registries.clone(), repository.clone()),

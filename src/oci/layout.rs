@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Hasher;
 use super::error::Reason;
-use super::manifest::MAX_MANIFEST_BYTES;
+use super::manifest::{MAX_MANIFEST_BYTES, null_as_default};
 use super::registry::BlobSource;
 use super::{Descriptor, Digest, Manifest, MediaType, OciError};
 use crate::format::tarball::{Extent, index_tar, write_tar_of};
@@ -53,6 +53,7 @@ struct Index {
     schema_version: u64,
     #[serde(default)]
     media_type: Option<String>,
+    #[serde(default, deserialize_with = "null_as_default")]
     manifests: Vec<Descriptor>,
 }
 
@@ -98,7 +99,7 @@ impl Layout {
             .map_err(|reason| OciError::new(format!("create the image layout {}", folder.display()), reason))?;
         let marker = Marker { image_layout_version: VERSION.to_owned() };
         let text = serde_json::to_vec(&marker).map_err(|error| failed(error.into()))?;
-        std::fs::write(folder.join("oci-layout"), text).map_err(failed)?;
+        write_whole(&folder.join("oci-layout"), &text).map_err(failed)?;
         Ok(layout)
     }
 
@@ -225,11 +226,10 @@ impl Layout {
         let path = self.path.join(name);
         let failed = |error: io::Error| file_reason(&path, &error);
         let Some(files) = &self.archive else {
-            let file = std::fs::File::open(&path).map_err(failed)?;
-            return Ok(io::Read::take(file, u64::MAX));
+            return Ok(io::Read::take(open_regular(&path).map_err(failed)?, u64::MAX));
         };
         let extent = files.get(name).ok_or_else(|| Reason::NotFound { what: path.display().to_string() })?;
-        let mut file = std::fs::File::open(&self.path).map_err(failed)?;
+        let mut file = open_regular(&self.path).map_err(failed)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(extent.offset)).map_err(failed)?;
         Ok(io::Read::take(file, extent.size))
     }
@@ -272,7 +272,7 @@ impl Layout {
         counter: Option<&super::ByteCounter>,
     ) -> Result<bool, OciError> {
         let path = self.blob_path(&descriptor.digest);
-        if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() == descriptor.size) {
+        if std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == descriptor.size) {
             return Ok(false);
         }
         let failed = |reason| OciError::new(format!("write {}", path.display()), reason);
@@ -336,6 +336,14 @@ impl Layout {
     }
 }
 
+/// Opens a file to read. What stands in its place may be a pipe, which would be waited for, or a device without an end.
+fn open_regular(path: &Path) -> io::Result<std::fs::File> {
+    match std::fs::metadata(path)?.is_file() {
+        true => std::fs::File::open(path),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 fn file_reason(path: &Path, error: &io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::NotFound => Reason::NotFound { what: path.display().to_string() },
@@ -368,7 +376,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn save_checked(from: &Path, offset: u64, to: &Path, descriptor: &Descriptor) -> Result<u64, Reason> {
     let folder = to.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| file_reason(from, &error);
-    let mut input = std::fs::File::open(from).map_err(failed)?;
+    let mut input = open_regular(from).map_err(failed)?;
     io::Seek::seek(&mut input, io::SeekFrom::Start(offset)).map_err(failed)?;
     let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(failed)?;
     // One byte more than there should be shows that there is more; in an archive the next file begins there.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 
 use super::Repository;
+use super::manifest::null_as_default;
 use crate::format::search_path::find_program;
 
 /// How docker names Docker Hub in its configuration.
@@ -99,14 +100,20 @@ impl fmt::Debug for DockerConfig {
     }
 }
 
+/// Go writes and reads null for whatever is empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
-    #[serde(default)]
-    auths: BTreeMap<String, Entry>,
-    #[serde(default)]
-    cred_helpers: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    auths: BTreeMap<String, Option<Entry>>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    cred_helpers: BTreeMap<String, Option<String>>,
     creds_store: Option<String>,
+}
+
+/// The values of a map but those that are null.
+fn known<T>(values: BTreeMap<String, Option<T>>) -> BTreeMap<String, T> {
+    values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -130,8 +137,8 @@ impl DockerConfig {
             wrong(format!("line {}, column {}: {}", error.line(), error.column(), category(&error)))
         })?;
         Ok(DockerConfig {
-            auths: file.auths,
-            helpers: file.cred_helpers,
+            auths: known(file.auths),
+            helpers: file.cred_helpers.into_iter().map(|(key, name)| (key, name.unwrap_or_default())).collect(),
             store: file.creds_store.filter(|store| !store.is_empty()),
             search_path: None,
         })
@@ -142,11 +149,12 @@ impl DockerConfig {
     /// # Errors
     /// As [`DockerConfig::parse`].
     pub fn parse_legacy(origin: &str, text: &[u8]) -> Result<Self, LoginError> {
-        let auths: BTreeMap<String, Entry> = serde_json::from_slice(text).map_err(|error| LoginError::Parse {
-            origin: origin.to_owned(),
-            problem: format!("line {}, column {}: {}", error.line(), error.column(), category(&error)),
-        })?;
-        Ok(DockerConfig { auths, ..DockerConfig::default() })
+        let auths: Option<BTreeMap<String, Option<Entry>>> =
+            serde_json::from_slice(text).map_err(|error| LoginError::Parse {
+                origin: origin.to_owned(),
+                problem: format!("line {}, column {}: {}", error.line(), error.column(), category(&error)),
+            })?;
+        Ok(DockerConfig { auths: known(auths.unwrap_or_default()), ..DockerConfig::default() })
     }
 
     /// Reads the first of the files that exists; none is an empty configuration.
@@ -170,11 +178,12 @@ impl DockerConfig {
         Ok(DockerConfig { search_path, ..DockerConfig::default() })
     }
 
-    /// As docker: the helper of this registry, else the store, else what stands in the file.
+    /// As docker: the helper of this registry, else the store, else what stands in the file. A helper without a name says
+    /// that for this registry the file counts.
     async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
         let key = if repository.registry() == "docker.io" { DOCKER_HUB_KEY } else { repository.registry() };
         let helper = self.helpers.iter().find(|(name, _)| host_of(name) == host_of(key)).map(|(_, helper)| helper);
-        if let Some(helper) = helper.or(self.store.as_ref())
+        if let Some(helper) = helper.or(self.store.as_ref()).filter(|helper| !helper.is_empty())
             && let Some(login) = run_helper(helper, key, self.search_path.as_ref()).await?
         {
             return Ok(Some(login));
@@ -390,6 +399,22 @@ mod tests {
             let config = format!(r#"{{"auths": {{"ghcr.io": {entry}}}}}"#);
             assert_eq!(login(&config, "ghcr.io/a").await, expected, "{entry}");
         }
+    }
+
+    #[tokio::test]
+    async fn null_is_read_as_what_is_not_there() {
+        for config in [
+            r#"{"auths": null}"#,
+            r#"{"auths": {"ghcr.io": null}, "credHelpers": null, "credsStore": null}"#,
+            r#"{"auths": {"ghcr.io": {"auth": null, "identitytoken": null}}, "credHelpers": {"ghcr.io": null}}"#,
+            r#"{"credHelpers": {"ghcr.io": ""}}"#,
+        ] {
+            assert_eq!(login(config, "ghcr.io/a").await, "anonymous", "{config}");
+        }
+        let beside = r#"{"auths": {"ghcr.io/b": null, "ghcr.io": {"username": "alice", "password": "p"}}}"#;
+        assert_eq!(login(beside, "ghcr.io/b/c").await, "alice:p");
+        assert!(DockerConfig::parse_legacy("test", b"null").is_ok());
+        assert!(DockerConfig::parse_legacy("test", br#"{"ghcr.io": null}"#).is_ok());
     }
 
     #[tokio::test]

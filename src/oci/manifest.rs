@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use hyper::body::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Digest;
 
@@ -28,10 +28,30 @@ impl MediaType {
         application/vnd.docker.distribution.manifest.list.v2+json";
 }
 
+/// Reads null as if the field were not there. Go writes an empty list or map as null, and reads null into any field.
+pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Reads a map whose values may be null, too.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let texts: Option<BTreeMap<String, Option<String>>> = Option::deserialize(deserializer)?;
+    Ok(texts.into_iter().flatten().map(|(key, text)| (key, text.unwrap_or_default())).collect())
+}
+
+fn some_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    texts(deserializer).map(|texts| Some(texts).filter(|texts| !texts.is_empty()))
+}
+
 /// Points at content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
+    #[serde(default, deserialize_with = "null_as_default")]
     pub media_type: String,
     pub digest: Digest,
     pub size: u64,
@@ -42,7 +62,7 @@ pub struct Descriptor {
     /// Where else the content is; layers with addresses may not be pushed to every registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_texts")]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -77,7 +97,9 @@ impl Descriptor {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
+    #[serde(default, deserialize_with = "null_as_default")]
     pub os: String,
+    #[serde(default, deserialize_with = "null_as_default")]
     pub architecture: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
@@ -110,17 +132,17 @@ pub struct Manifest {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Content {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     schema_version: u64,
     media_type: Option<String>,
     pub artifact_type: Option<String>,
     pub config: Option<Descriptor>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub layers: Vec<Descriptor>,
     /// Of an index.
     manifests: Option<Vec<Descriptor>>,
     pub subject: Option<Descriptor>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -133,7 +155,8 @@ impl Manifest {
         if bytes.len() as u64 > MAX_MANIFEST_BYTES {
             return Err(format!("it is larger than {} MiB", MAX_MANIFEST_BYTES >> 20));
         }
-        let content: Content = serde_json::from_slice(&bytes).map_err(|error| format!("it does not parse: {error}"))?;
+        let mut content: Content =
+            serde_json::from_slice(&bytes).map_err(|error| format!("it does not parse: {error}"))?;
         if content.schema_version != 2 {
             return Err(format!("schemaVersion is {}, not 2", content.schema_version));
         }
@@ -144,10 +167,15 @@ impl Manifest {
         let declared = declared.map(|text| text.split(';').next().unwrap_or(text).trim().to_ascii_lowercase());
         let guess = if content.manifests.is_some() { MediaType::INDEX } else { MediaType::MANIFEST };
         let known = |name: &String| Descriptor::of(name, b"").is_manifest();
-        let media_type = content.media_type.clone().or(declared.filter(known)).unwrap_or_else(|| guess.to_owned());
+        let own = content.media_type.clone().filter(|own| !own.is_empty());
+        let media_type = own.or(declared.filter(known)).unwrap_or_else(|| guess.to_owned());
         let is_list = matches!(media_type.as_str(), MediaType::INDEX | MediaType::DOCKER_LIST);
         if !known(&media_type) {
             return Err(format!("its media type is {media_type}"));
+        }
+        // An empty list, as Go writes it.
+        if is_list && content.manifests.is_none() && content.config.is_none() && content.layers.is_empty() {
+            content.manifests = Some(Vec::new());
         }
         if is_list != content.manifests.is_some() {
             return Err(format!("its content is not that of {media_type}"));
@@ -180,14 +208,16 @@ impl Manifest {
         self.blobs().chain(self.manifests().unwrap_or_default())
     }
 
-    /// The entry of an index for a platform: the first that matches, as clients in Go choose.
+    /// The entry of an index for a platform: the first that matches, as clients in Go choose. To them an entry without a
+    /// platform is one for linux/amd64.
     pub fn for_platform(&self, platform: &Platform) -> Option<&Descriptor> {
         let fits = |wanted: &Platform, has: &Platform| {
             wanted.os == has.os
                 && wanted.architecture == has.architecture
                 && (wanted.variant.is_none() || wanted.variant == has.variant)
         };
-        self.manifests()?.iter().find(|entry| entry.platform.as_ref().is_some_and(|has| fits(platform, has)))
+        let usual = Platform::linux_amd64();
+        self.manifests()?.iter().find(|entry| fits(platform, entry.platform.as_ref().unwrap_or(&usual)))
     }
 }
 
@@ -215,6 +245,49 @@ mod tests {
         let index = parse(None, &index).unwrap();
         assert_eq!(index.for_platform(&Platform::linux_amd64()).unwrap().size, 2);
         assert!(index.for_platform(&Platform { os: "windows".into(), ..Platform::linux_amd64() }).is_none());
+    }
+
+    #[test]
+    fn an_entry_without_a_platform_is_for_linux_amd64() {
+        let no_platform = json!({"mediaType": MediaType::MANIFEST, "digest": DIGEST, "size": 1});
+        let null_platform = json!({"mediaType": MediaType::MANIFEST, "digest": DIGEST, "size": 1, "platform": null});
+        let other = Platform { architecture: "arm64".into(), ..Platform::linux_amd64() };
+        for first in [no_platform, null_platform] {
+            let index = json!({"schemaVersion": 2, "manifests": [entry("linux", "arm64", 3), first, entry("linux", "amd64", 2)]});
+            let index = parse(None, &index).unwrap();
+            assert_eq!(index.for_platform(&Platform::linux_amd64()).unwrap().size, 1);
+            assert_eq!(index.for_platform(&other).unwrap().size, 3);
+        }
+        // Nothing is said of an attestation, and an empty platform is not a missing one.
+        let mut empty = entry("", "", 1);
+        for platform in [json!({}), json!({"os": null, "architecture": null}), json!({"os": "unknown"})] {
+            empty["platform"] = platform;
+            let index = parse(None, &json!({"schemaVersion": 2, "manifests": [empty]})).unwrap();
+            assert!(index.for_platform(&Platform::linux_amd64()).is_none(), "{empty}");
+        }
+    }
+
+    #[test]
+    fn null_is_read_as_what_is_not_there() {
+        let config = json!({"mediaType": "x/y", "digest": DIGEST, "size": 0, "annotations": null, "urls": null});
+        let image = json!({"schemaVersion": 2, "config": config, "layers": null, "annotations": null,
+            "mediaType": null, "artifactType": null, "subject": null, "manifests": null});
+        let image = parse(None, &image).unwrap();
+        assert_eq!((image.media_type.as_str(), image.content.layers.len()), (MediaType::MANIFEST, 0));
+        assert!(image.manifests().is_none() && image.content.annotations.is_empty());
+        let layer = json!({"mediaType": null, "digest": DIGEST, "size": 1, "annotations": {"a": null, "b": "c"}});
+        let image = json!({"schemaVersion": 2, "config": config, "layers": [layer], "annotations": {"a": null}});
+        let image = parse(None, &image).unwrap();
+        assert_eq!(image.content.layers[0].annotation("b"), Some("c"));
+        assert_eq!(image.content.annotations["a"], "");
+        for index in [
+            json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": null, "annotations": null}),
+            json!({"schemaVersion": 2, "mediaType": "", "manifests": [], "layers": null, "config": null}),
+        ] {
+            assert_eq!(parse(None, &index).unwrap().manifests(), Some(&[][..]), "{index}");
+        }
+        let declared = parse(Some(MediaType::INDEX), &json!({"schemaVersion": 2, "manifests": null})).unwrap();
+        assert_eq!(declared.manifests(), Some(&[][..]));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flux_operator::format::proxy::ProxyEnvironment;
 use flux_operator::oci::{
-    Access, BlobSource, ByteCounter, ClientIdentity, Credentials, Descriptor, Login, Manifest, MediaType, Platform,
-    PublicKey, Reason, Reference, Registries, RegistryAccess, verify_signature,
+    self, Access, BlobSource, ByteCounter, ClientIdentity, Credentials, Descriptor, Digest, Login, Manifest, MediaType,
+    Place, Platform, PublicKey, Reason, Reference, Registries, RegistryAccess, verify_signature,
 };
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -80,7 +80,8 @@ async fn what_a_judge_pushes_is_read() {
 
     let client = client(Credentials::Anonymous);
     let reference: Reference = text.parse().unwrap();
-    let manifest = client.image(&reference, &Platform::linux_amd64()).await.unwrap();
+    let place = Place::Repository(client.clone(), reference.repository.clone());
+    let manifest = oci::artifact_manifest(&place, "x").await.unwrap();
     let [layer] = &manifest.content.layers[..] else { panic!("{manifest:?}") };
     let bytes = client.read_blob(&reference.repository, layer, 1 << 20).await.unwrap();
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(&bytes[..]));
@@ -105,11 +106,33 @@ async fn an_index_leads_to_the_image_of_a_platform() {
     client.push_manifest(&reference, &index).await.unwrap();
     assert_eq!(registry.judge("crane", &["digest", &reference.to_string()]).unwrap().trim(), index.digest.to_string());
 
-    let image = client.image(&reference, &Platform::linux_amd64()).await.unwrap();
-    assert_eq!(image.digest, entries[1].digest);
+    let place = Place::Repository(client.clone(), repository.clone());
+    let digests = async |name: &str, platform: &Platform| -> Vec<Digest> {
+        let path = place.path_to_image(name, platform).await.unwrap();
+        path.into_iter().map(|manifest| manifest.digest).collect()
+    };
+    let amd64 = Platform::linux_amd64();
+    assert_eq!(digests("all", &amd64).await, [index.digest.clone(), entries[1].digest.clone()]);
     let other = Platform { os: "plan9".to_owned(), ..Platform::linux_amd64() };
-    let error = client.image(&reference, &other).await.unwrap_err();
-    assert!(error.reason.to_string().starts_with("an image for plan9/amd64 in oci://"), "{error:?}");
+    let error = place.path_to_image("all", &other).await.unwrap_err();
+    assert!(error.reason.to_string().ends_with("it has no image for plan9/amd64"), "{error:?}");
+
+    // An index may lead to another one, and say nothing of platforms; but not for ever.
+    let mut expected = digests("all", &amd64).await;
+    let mut inner = index.descriptor();
+    for depth in ["2", "3", "4"] {
+        let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": [inner]});
+        let index = Manifest::parse(None, Bytes::from(index.to_string())).unwrap();
+        client.push_manifest(&repository.with_tag(depth).unwrap(), &index).await.unwrap();
+        expected.insert(0, index.digest.clone());
+        assert_eq!(digests(depth, &amd64).await, expected);
+        inner = index.descriptor();
+    }
+    let index = json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": [inner]});
+    let index = Manifest::parse(None, Bytes::from(index.to_string())).unwrap();
+    client.push_manifest(&repository.with_tag("5").unwrap(), &index).await.unwrap();
+    let error = place.path_to_image("5", &amd64).await.unwrap_err();
+    assert!(error.reason.to_string().contains("more than 4 indexes"), "{error:?}");
 }
 
 async fn a_large_blob_is_sent_from_a_file_and_saved_to_one() {
@@ -187,7 +210,8 @@ async fn tokens_are_fetched_once_for_each_scope() {
     // Everybody gets a token to read here, and nobody without a password one to write.
     let anonymous = super::client(Credentials::Anonymous);
     assert_eq!(anonymous.resolve(&reference).await.unwrap().digest, pushed.digest);
-    let error = anonymous.push_manifest(&reference, &pushed).await.unwrap_err();
+    let other = image(pushed.blobs().next().unwrap(), &[]);
+    let error = anonymous.push_manifest(&reference, &other).await.unwrap_err();
     assert_eq!(error.reason, Reason::Unauthorized { registry: host.clone(), anonymous: true });
     let wrong = super::client(login(&host, "wrong")).resolve(&reference).await.unwrap_err();
     assert_eq!(wrong.reason, Reason::Unauthorized { registry: host, anonymous: false });
