@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use crate::distribution::{Distribution, DistributionError};
 use crate::format::tarball::Limits;
 use crate::oci::{
-    self, Copier, Digest, Layout, Manifest, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
+    self, Digest, Layout, Manifest, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
 
 pub use pack::{
@@ -25,6 +25,10 @@ pub use pack::{
 
 /// An artifact in the cache that was in use within this time counts as in use now.
 const YOUNG: Duration = Duration::from_secs(600);
+
+/// A download that was killed leaves a file with this name in front; one that has not grown for so long is of that kind.
+const PARTIAL: &str = ".partial-";
+const OLD: Duration = Duration::from_secs(3600);
 
 /// Size of the cache unless told otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
@@ -254,6 +258,7 @@ impl Fetcher {
         digest: &Digest,
         origin: &str,
     ) -> Result<Distribution, FetchReason> {
+        let _limit = self.cache.as_ref().map(CacheLimit);
         if let Some(cached) = self.cache.as_ref().and_then(|cache| cache.get(digest)) {
             match unpack(origin, &cached, digest).await {
                 Ok(distribution) => {
@@ -275,7 +280,6 @@ impl Fetcher {
                 Ok(distribution) => {
                     // What it shares with an older one was there before.
                     cache.touch(digest);
-                    cache.shrink();
                     Ok(distribution)
                 }
                 // Another process has deleted a part of it, because it found it damaged or too old.
@@ -308,6 +312,16 @@ async fn unpack(origin: &str, place: &Place, digest: &Digest) -> Result<Distribu
     Ok(Distribution::from_files(origin, files)?.with_digest(digest.to_string()))
 }
 
+/// Keeps a cache within its limit on every way out, be it an error or a future that is dropped.
+struct CacheLimit<'a>(&'a ArtifactCache);
+
+impl Drop for CacheLimit<'_> {
+    fn drop(&mut self) {
+        self.0.sweep();
+        self.0.shrink();
+    }
+}
+
 /// Artifacts on disk, by digest: an image layout whose index stays empty. Safe for several processes at once, because
 /// files are whole or not there, and everything is checked when it is read.
 #[derive(Clone, Debug)]
@@ -333,8 +347,13 @@ impl ArtifactCache {
     }
 
     async fn put(&self, remote: &Place, digest: &Digest) -> Result<Place, OciError> {
-        let local = Place::Layout(Layout::create(&self.folder)?);
-        Copier::new(4).copy(remote, &digest.to_string(), &local, None, None).await?;
+        let unusable = |error: OciError| {
+            let reason = Reason::File { path: self.folder.display().to_string(), problem: error.reason.to_string() };
+            OciError { attempted: error.attempted, reason }
+        };
+        let local = Place::Layout(Layout::create(&self.folder).map_err(unusable)?);
+        // A mirror may hold more than is read here, and a registry may claim any size.
+        oci::copy_artifact(remote, &digest.to_string(), &local, Limits::DISTRIBUTION.compressed_bytes).await?;
         Ok(local)
     }
 
@@ -356,7 +375,8 @@ impl ArtifactCache {
 
     /// Makes an artifact young: age is the time since it was last in use. Where that cannot be noted it goes sooner.
     fn touch(&self, digest: &Digest) {
-        for path in self.files_of(digest) {
+        // A pipe in the place of a file would be waited for.
+        for path in self.files_of(digest).into_iter().filter(|path| path.is_file()) {
             let file = std::fs::File::options().append(true).open(path);
             let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
         }
@@ -374,6 +394,23 @@ impl ArtifactCache {
             .collect();
         files.push(blobs(&self.folder).join(digest.hex()));
         files
+    }
+
+    /// Deletes what downloads that were killed have left.
+    fn sweep(&self) {
+        for folder in [self.folder.clone(), blobs(&self.folder)] {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL)) {
+                let Ok(metadata) = entry.metadata() else { continue };
+                let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
+                // Where it cannot be deleted it only takes room.
+                let _ = match (is_old, metadata.is_dir()) {
+                    (false, _) => Ok(()),
+                    (true, true) => std::fs::remove_dir_all(entry.path()),
+                    (true, false) => std::fs::remove_file(entry.path()),
+                };
+            }
+        }
     }
 
     /// Deletes the files that were in use longest ago until the rest fits. Who reads one of them at this moment pulls it
@@ -436,6 +473,109 @@ mod tests {
             assert!(matches!(error.reason, FetchReason::Offline), "{error:?}");
         }
         assert!(fetcher.fetch(&Source::Embedded).await.unwrap().is_embedded());
+    }
+
+    #[test]
+    fn what_a_killed_download_left_is_deleted_once_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache { folder: folder.path().to_owned(), max_bytes: 1000 };
+        std::fs::create_dir_all(blobs(folder.path()).join(".partial-folder/below")).unwrap();
+        let names = [".partial-old", ".partial-new", "old"];
+        for (name, age) in names.into_iter().zip([2 * OLD, OLD / 2, 2 * OLD]) {
+            for folder in [folder.path(), &blobs(folder.path())] {
+                let file = std::fs::File::create(folder.join(name)).unwrap();
+                file.set_modified(SystemTime::now() - age).unwrap();
+            }
+        }
+        let below = std::fs::File::open(blobs(folder.path()).join(".partial-folder")).unwrap();
+        below.set_modified(SystemTime::now() - 2 * OLD).unwrap();
+        drop(CacheLimit(&cache));
+        for folder in [folder.path(), &blobs(folder.path())] {
+            assert_eq!(names.map(|name| folder.join(name).exists()), [false, true, true]);
+        }
+        assert!(!blobs(folder.path()).join(".partial-folder").exists());
+    }
+
+    /// A cache with one artifact and its digest; a fetcher that opens no connection.
+    async fn cached(folder: &Path) -> (ArtifactCache, Digest, Fetcher) {
+        let cache = ArtifactCache { folder: folder.to_owned(), max_bytes: DEFAULT_CACHE_BYTES };
+        let embedded = Distribution::embedded();
+        let files = embedded.files(&embedded.versions().pop().unwrap()).unwrap();
+        let layout = Place::Layout(Layout::create(folder).unwrap());
+        let digest = oci::put_artifact(&layout, "x", &files, &Default::default()).await.unwrap().digest;
+        let fetcher = Fetcher { registries: None, cache: Some(cache.clone()), memory: None, key: None };
+        (cache, digest, fetcher)
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_pipe_in_the_cache_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, digest, fetcher) = cached(folder.path()).await;
+        let source: Source = format!("oci://registry.invalid/flux@{digest}").parse().unwrap();
+        fetcher.fetch(&source).await.unwrap();
+        // Without the layer, the configuration or the manifest it cannot be had; but what is not read may be anything.
+        let mut files = cache.files_of(&digest);
+        files.extend(["oci-layout", "index.json"].map(|name| folder.path().join(name)));
+        for file in files {
+            let (folder, fetcher) = (file.parent().unwrap().to_owned(), fetcher.clone());
+            let kept = std::fs::read(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(&file).status().unwrap();
+            assert!(made.success() && folder.is_dir());
+            // An artifact that was not in use lately is touched, which opens its files for writing.
+            let manifest = blobs(&cache.folder).join(digest.hex());
+            if manifest.is_file() {
+                let old = SystemTime::now() - 2 * YOUNG;
+                std::fs::File::options().append(true).open(manifest).unwrap().set_modified(old).unwrap();
+            }
+            let (result, source) = (tokio::sync::oneshot::channel(), source.clone());
+            let (sender, receiver) = result;
+            // On a thread of its own: one that waits for a pipe cannot be stopped.
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let _ = sender.send(runtime.block_on(fetcher.fetch(&source)).is_ok());
+            });
+            let ended = tokio::time::timeout(Duration::from_secs(5), receiver).await;
+            ended.unwrap_or_else(|_| panic!("{} is waited for", file.display())).unwrap();
+            let _ = std::fs::remove_file(&file);
+            std::fs::write(&file, kept).unwrap();
+            // A part that was found damaged takes the others with it.
+            cached(folder.ancestors().nth(if folder.ends_with("sha256") { 2 } else { 0 }).unwrap()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_is_read_of_an_artifact_is_cached_and_not_more_than_the_limit() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (_, digest, _) = cached(from.path()).await;
+        let layout = Layout::open(from.path()).unwrap();
+        let mut text: serde_json::Value =
+            serde_json::from_slice(&layout.manifest(&digest.to_string()).unwrap().bytes).unwrap();
+        let remote = Place::Layout(layout.clone());
+        let put = |text: &serde_json::Value| {
+            let bytes = text.to_string();
+            let digest = Digest::of(bytes.as_bytes());
+            std::fs::write(blobs(from.path()).join(digest.hex()), bytes).unwrap();
+            digest
+        };
+        let mut more = text["layers"][0].clone();
+        (more["digest"], more["size"]) = (serde_json::json!(Digest::of(b"more")), serde_json::json!(1_u64 << 40));
+        text["layers"].as_array_mut().unwrap().push(more);
+        let cache = ArtifactCache { folder: to.path().to_owned(), max_bytes: DEFAULT_CACHE_BYTES };
+        let digest = put(&text);
+        // The second layer is not even there.
+        let local = cache.put(&remote, &digest).await.unwrap();
+        unpack("x", &local, &digest).await.unwrap();
+        let kept = || std::fs::read_dir(blobs(to.path())).unwrap().count();
+        assert_eq!(kept(), 3);
+        for (blob, size) in [("/layers/0/size", (64_u64 << 20) + 1), ("/config/size", u64::MAX)] {
+            let mut text = text.clone();
+            *text.pointer_mut(blob).unwrap() = serde_json::json!(size);
+            let error = cache.put(&remote, &put(&text)).await.unwrap_err();
+            assert!(matches!(error.reason, Reason::TooLarge { limit: 0x400_0000, .. }), "{error:?}");
+            assert_eq!(kept(), 3, "nothing of it is stored");
+        }
     }
 
     #[test]
