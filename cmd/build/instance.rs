@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::explain;
 use crate::common::manifest_file::read_instance;
-use crate::common::registries::SourceArgs;
+use crate::common::registries::{SourceArgs, is_default_artifact};
 use crate::render::hints;
 use crate::shell::output::name_line;
 use crate::shell::{CliError, Exit, Shell};
@@ -18,10 +18,10 @@ use crate::shell::{CliError, Exit, Shell};
 ///
 /// The objects are those a reconcile would apply, in the order it would apply
 /// them: controllers with pinned images, shards, patches and labels included.
-/// Needs no cluster, and a network only for a distribution in a registry: where
-/// the one that the instance names cannot be reached, the embedded one is built
-/// from, with a warning. A manifest without a namespace is built for --namespace,
-/// else flux-system.
+/// Needs no cluster, and a network only for a distribution in a registry. Where
+/// an instance names the default artifact of the reference operator and that one
+/// cannot be reached, the embedded distribution is built from, with a warning. A
+/// manifest without a namespace is built for --namespace, else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what an instance stands for\n  \
@@ -68,21 +68,7 @@ pub enum Output {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let manifest = read_instance(&args.filename, shell)?;
-    let artifact = manifest.instance.spec.distribution.artifact.as_deref();
-    let distribution = match (shell.run_on_one_thread(args.source.open(shell, artifact)), artifact) {
-        // Nothing is written: what the program knows by itself is worth more than no answer.
-        (Err(error), Some(artifact))
-            if error.exit() == Exit::Unreachable
-                && args.source.distribution.is_none()
-                && args.source.verify_key.is_none()
-                && !args.strict =>
-        {
-            shell.warn(&format!("{artifact} cannot be pulled; this is built from the embedded distribution"));
-            shell.hint("--strict makes that an error, --distribution takes it from elsewhere");
-            Distribution::embedded()
-        }
-        (opened, _) => opened?,
-    };
+    let distribution = distribution(args, manifest.instance.artifact(), shell)?;
     let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;
@@ -97,6 +83,32 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.print(&rendered(args, &built, shell)?)?;
     Ok(Exit::Done)
+}
+
+/// Gets the distribution that an instance names; without a network the embedded one replaces the default artifact. Nothing is written, so an answer from what the program knows is worth more than none. An artifact of the
+/// user's own may differ from it in everything, and is an error.
+fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
+    let source = &args.source;
+    let named = artifact.filter(|_| source.distribution.is_none());
+    let replaceable =
+        named.filter(|artifact| is_default_artifact(artifact) && source.verify_key.is_none() && !args.strict);
+    let embedded = |artifact: &str, why: &str| {
+        shell.warn(&format!("{artifact} cannot be pulled{why}; this is built from the embedded distribution"));
+        shell.hint("--strict makes that an error, --distribution takes it from elsewhere");
+        Distribution::embedded()
+    };
+    match replaceable {
+        // A tag is asked for at the registry, so the cache is no help.
+        Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
+        Some(artifact) => match shell.run_on_one_thread(source.open(shell, Some(artifact))) {
+            Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),
+            opened => opened,
+        },
+        None => shell.run_on_one_thread(source.open(shell, artifact)).map_err(|error| match named {
+            Some(_) => error.hint("--distribution builds it from elsewhere"),
+            None => error,
+        }),
+    }
 }
 
 fn failed(error: &BuildError, object: &str) -> CliError {

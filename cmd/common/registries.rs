@@ -160,6 +160,16 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
     }
 }
 
+/// The artifact that instances name by default. The embedded distribution has the same content.
+const DEFAULT_ARTIFACT: &str = "ghcr.io/controlplaneio-fluxcd/flux-operator-manifests";
+
+/// Whether the embedded distribution may stand for an artifact that cannot be pulled. It may not for one with a digest, which
+/// names certain bytes.
+pub fn is_default_artifact(artifact: &str) -> bool {
+    let reference = artifact.parse::<Reference>().ok().filter(|reference| reference.digest().is_none());
+    reference.is_some_and(|reference| reference.repository.to_string() == DEFAULT_ARTIFACT)
+}
+
 /// Where the manifests of Flux come from.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct SourceArgs {

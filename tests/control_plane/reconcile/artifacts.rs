@@ -256,7 +256,8 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
 
     // Without the flag the listener is asked, or the test would prove nothing.
     for file in ["by-tag.yaml", "elsewhere.yaml"] {
-        run(&["build", "instance", "-f", file, "--timeout", "20s"]).await.exits(0).stderr_has("cannot be pulled");
+        let failed = run(&["build", "instance", "-f", file, "--timeout", "20s"]).await.exits(6);
+        failed.stderr_has("cannot get the distribution from oci://");
         assert!(connections.swap(0, Ordering::SeqCst) > 0, "{file}");
         run(&["build", "instance", "-f", file, "--offline"]).await.exits(1).stderr_has("no connection may be opened");
     }

@@ -5,7 +5,7 @@ use std::fs;
 use flux_operator::format::yaml;
 use serde_json::Value;
 
-use crate::cli::support::{Run, run, run_with_input};
+use crate::cli::support::{Run, command, run, run_with_input};
 
 const MINIMAL: &str = "\
 apiVersion: fluxcd.controlplane.io/v1
@@ -351,15 +351,53 @@ fn the_default_instance_is_what_kustomize_makes_of_the_same_manifests() {
     }
 }
 
+fn with_artifact(artifact: &str) -> String {
+    MINIMAL.replace("registry: ghcr.io/fluxcd", &format!("registry: ghcr.io/fluxcd\n    artifact: {artifact}"))
+}
+
 #[test]
-fn an_artifact_out_of_reach_is_replaced_by_the_embedded_distribution_and_said_so() {
-    // Nobody listens at this port.
-    let input =
-        MINIMAL.replace("registry: ghcr.io/fluxcd", "registry: ghcr.io/fluxcd\n    artifact: oci://127.0.0.1:1/m:v2");
+fn an_artifact_of_ones_own_that_is_out_of_reach_is_an_error_that_names_it() {
+    for artifact in
+        ["oci://registry.invalid/m:v2", "oci://registry.invalid/controlplaneio-fluxcd/flux-operator-manifests"]
+    {
+        let input = with_artifact(artifact);
+        let refused = build(&input, &["--revision"]).exits(6);
+        let refused = refused.stderr_has(&format!("cannot get the distribution from {artifact}"));
+        assert_eq!(refused.stderr_has("hint: --distribution builds it from elsewhere").stdout, "");
+        build(&input, &["--offline"]).exits(1).stderr_has(artifact);
+    }
+    build(MINIMAL, &["--distribution", "oci://registry.invalid/m:v2"]).exits(6);
+}
+
+#[test]
+fn the_default_artifact_is_replaced_by_the_embedded_distribution_where_there_is_no_network() {
+    const DEFAULT: &str = "oci://ghcr.io/controlplaneio-fluxcd/flux-operator-manifests";
     let embedded = build(MINIMAL, &["--revision"]).exits(0).stdout;
-    let replaced = build(&input, &["--revision"]).exits(0);
-    let replaced = replaced.stderr_has("warning: oci://127.0.0.1:1/m:v2 cannot be pulled").stderr_has("--strict");
+    for tag in ["", ":latest", ":v0.58.1"] {
+        let artifact = format!("{DEFAULT}{tag}");
+        let replaced = build(&with_artifact(&artifact), &["--revision", "--offline"]).exits(0);
+        let replaced = replaced.stderr_has(&format!("warning: {artifact} cannot be pulled with --offline"));
+        assert_eq!(replaced.stderr_has("built from the embedded distribution").stdout, embedded);
+    }
+    let input = with_artifact(&format!("{DEFAULT}:latest"));
+    // A name that has no address is not asked for as often as a server that does not answer.
+    let begin = std::time::Instant::now();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("flux.yaml");
+    std::fs::write(&file, &input).unwrap();
+    let file = file.display().to_string();
+    let mut unresolved = command(&["build", "instance", "-f", &file, "--revision"]);
+    unresolved.env("HTTPS_PROXY", "http://proxy.invalid:3128");
+    let replaced = Run::from(unresolved.output().unwrap()).exits(0);
+    let replaced = replaced.stderr_has("flux-operator-manifests:latest cannot be pulled;").stderr_has("--strict");
     assert_eq!(replaced.stdout, embedded);
-    build(&input, &["--strict"]).exits(6).stderr_has("127.0.0.1:1");
-    build(MINIMAL, &["--distribution", "oci://127.0.0.1:1/m:v2"]).exits(6);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+
+    // A digest, a key and --strict ask for exactly that artifact.
+    build(&input, &["--strict", "--offline"]).exits(1).stderr_has("no connection may be opened");
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/src/oci/samples/cosign.pub");
+    build(&input, &["--offline", "--verify-key", key]).exits(1).stderr_has("no connection may be opened");
+    let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let pinned = with_artifact(&format!("{DEFAULT}:latest@{digest}"));
+    build(&pinned, &["--offline"]).exits(1).stderr_has(digest);
 }
