@@ -3,7 +3,7 @@
 //! ```text
 //! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and bytes that are checked
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
-//! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for
+//! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for    link   pages of lists
 //! artifact    one layer with files, as Flux makes it        copy, layout   whole images, between registries and folders
 //! download    a file behind an ordinary address
 //! signature   signatures of cosign with a static key
@@ -24,10 +24,13 @@ mod download;
 mod error;
 mod http;
 mod layout;
+mod link;
 mod login;
 mod manifest;
 mod reference;
 mod registry;
+#[cfg(test)]
+mod scripted_server;
 mod signature;
 mod token;
 

@@ -143,7 +143,7 @@ pub fn registry_error(error: &OciError) -> CliError {
 fn exit_of(reason: &Reason) -> Exit {
     match reason {
         Reason::NotFound { .. } => Exit::NotFound,
-        Reason::Unauthorized { .. } | Reason::Denied { .. } => Exit::Denied,
+        Reason::Unauthorized { .. } | Reason::UnauthorizedElsewhere { .. } | Reason::Denied { .. } => Exit::Denied,
         Reason::Unreachable { .. } | Reason::Tls { .. } | Reason::TimedOut { .. } => Exit::Unreachable,
         _ => Exit::Failed,
     }

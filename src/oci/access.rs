@@ -62,6 +62,12 @@ impl Access {
         let has_certificates = access.authorities.is_some() || access.identity.is_some();
         access.plain_http.unwrap_or(!has_certificates && is_loopback(authority))
     }
+
+    /// Whether credentials may go to a token server without TLS because a registry says so. What a registry on this
+    /// machine says must not send them off it in clear text; of another without TLS everybody on the way reads along.
+    pub(super) fn may_send_plain(&self, registry: &str, server: &str) -> bool {
+        self.is_plain(registry) && (self.is_plain(server) || !is_loopback(registry))
+    }
 }
 
 /// How one registry is reached.
@@ -157,6 +163,23 @@ mod tests {
         // Who names an authority means TLS.
         access.everywhere.authorities = Some(Vec::new());
         assert!(!access.is_plain("127.0.0.1:5000"));
+    }
+
+    #[test]
+    fn credentials_go_without_tls_only_where_a_registry_without_tls_says_so_and_not_off_this_machine() {
+        let mut access = Access::new(Credentials::Anonymous);
+        let plain = RegistryAccess { plain_http: Some(true), ..RegistryAccess::default() };
+        access.registries.insert("lab:5000".into(), plain);
+        for (registry, server, expected) in [
+            ("ghcr.io", "127.0.0.1:80", false),
+            ("ghcr.io", "ghcr.io", false),
+            ("localhost:5000", "127.0.0.1:5001", true),
+            ("localhost:5000", "auth.example.com", false),
+            ("localhost:5000", "lab:5000", true),
+            ("lab:5000", "auth.lab", true),
+        ] {
+            assert_eq!(access.may_send_plain(registry, server), expected, "{registry} {server}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use http::{Method, StatusCode, Uri};
 
 use super::access::Access;
 use super::error::{OciError, Reason};
-use super::http::{Http, Outgoing, shown};
+use super::http::{Http, MAX_READS, Outgoing, shown};
 
 /// Returns what an `https://` or `http://` address holds, of at most `limit` bytes.
 ///
@@ -22,17 +22,28 @@ pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u
     }
     let what = shown(&url);
     let http = Http::new(access);
-    let response = http.send(&server, &mut Outgoing::new(Method::GET, url), None, None).await.map_err(failed)?;
-    match response.status() {
-        StatusCode::OK => {}
-        StatusCode::NOT_FOUND => return Err(failed(Reason::NotFound { what })),
-        other => {
-            let message = other.canonical_reason().unwrap_or_default().to_owned();
-            return Err(failed(Reason::Server { registry: server, code: other.as_u16(), message }));
+    let mut attempt = 1;
+    let mut pauses = http.access.pauses();
+    loop {
+        let mut request = Outgoing::new(Method::GET, url.clone());
+        let answer = http.send(&server, &mut request, None, None).await.map_err(failed)?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Err(failed(Reason::NotFound { what })),
+            other => {
+                let message = other.canonical_reason().unwrap_or_default().to_owned();
+                return Err(failed(Reason::Server { registry: answer.server(), code: other.as_u16(), message }));
+            }
+        }
+        match http.read(&answer.server(), &what, answer.response, limit).await {
+            Err(reason) if reason.is_transient() && attempt < MAX_READS => {
+                tracing::debug!(what, attempt, %reason, "reading an answer again");
+                tokio::time::sleep(pauses.next_pause()).await;
+                attempt += 1;
+            }
+            result => return result.map(|bytes| bytes.to_vec()).map_err(failed),
         }
     }
-    let bytes = http.read(&server, &what, response, limit).await.map_err(failed)?;
-    Ok(bytes.to_vec())
 }
 
 /// A query may hold a signature or a token.

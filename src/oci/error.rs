@@ -29,7 +29,12 @@ pub enum Reason {
     Login(#[from] super::LoginError),
     /// Refused, no route, unknown host, connection cut; after the last attempt.
     #[error("{registry} cannot be reached: {problem}")]
-    Unreachable { registry: String, problem: String },
+    Unreachable {
+        registry: String,
+        problem: String,
+        /// The name has no address; asking again at once seldom changes that.
+        is_unresolved: bool,
+    },
     #[error("no trusted connection to {registry}: {problem}")]
     Tls { registry: String, problem: String },
     #[error("{registry} gave no answer within {}", seconds(*after))]
@@ -37,6 +42,9 @@ pub enum Reason {
     /// 401, with or without credentials.
     #[error("{registry} wants other credentials{}", if *anonymous { ": none were found for it" } else { "" })]
     Unauthorized { registry: String, anonymous: bool },
+    /// 401 of a server that the registry has redirected to. It gets no credentials: they are the registry's.
+    #[error("{registry} redirects to {server}, which wants credentials; those for {registry} are not sent there")]
+    UnauthorizedElsewhere { registry: String, server: String },
     /// 403.
     #[error("{registry} denies it{}", detail(message))]
     Denied { registry: String, message: String },
@@ -69,6 +77,18 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether a registry was reached and has said no.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Reason::Unauthorized { .. }
+                | Reason::UnauthorizedElsewhere { .. }
+                | Reason::Denied { .. }
+                | Reason::NotFound { .. }
+                | Reason::Server { .. }
+        )
+    }
+
     /// Whether the same work may succeed a little later.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, RETRY_AFTER, TRANSFER_ENCODING, USER_AGENT};
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -39,6 +39,10 @@ pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
 /// As browsers and curl.
 const MAX_REDIRECTS: usize = 10;
 const MAX_ATTEMPTS: u32 = 5;
+/// How often a whole answer is read again that broke off.
+pub(super) const MAX_READS: u32 = 4;
+/// Of a name without an address: without a network nothing else is to be expected.
+const MAX_ATTEMPTS_TO_RESOLVE: u32 = 2;
 /// A registry that wants a longer pause gets an error instead: nobody waits for it at a terminal.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,6 +75,33 @@ impl Outgoing {
 
     pub(super) fn idempotent(self) -> Self {
         Outgoing { is_idempotent: true, ..self }
+    }
+}
+
+/// The final answer to a request, and the address that gave it: redirects may have led to another server.
+pub(super) struct HttpAnswer {
+    pub url: Uri,
+    pub response: Response<Incoming>,
+}
+
+impl HttpAnswer {
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// Whether the answer ends where the connection does, so that its end and a cut look the same.
+    pub(super) fn ends_with_connection(&self) -> bool {
+        let headers = self.headers();
+        !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING)
+    }
+
+    /// `host[:port]` of the server that answered.
+    pub(super) fn server(&self) -> String {
+        self.url.authority().map_or_else(String::new, ToString::to_string)
     }
 }
 
@@ -147,6 +178,10 @@ async fn next_piece(mut position: FilePosition) -> Result<Option<(Bytes, FilePos
     let mut file = match position.file.take() {
         Some(file) => file,
         None => {
+            // A pipe would be waited for.
+            if !tokio::fs::metadata(&position.path).await?.is_file() {
+                return Err(format!("{} is not a regular file", position.path.display()).into());
+            }
             let mut file = tokio::fs::File::open(&position.path).await?;
             file.seek(std::io::SeekFrom::Start(position.offset)).await?;
             file
@@ -181,12 +216,16 @@ impl Http {
         request: &mut Outgoing,
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,
-    ) -> Result<Response<Incoming>, Reason> {
+    ) -> Result<HttpAnswer, Reason> {
         let mut pauses = self.access.pauses();
         let mut attempt = 1;
         loop {
             let result = self.follow(registry, request, authorization, counter).await;
-            let may_repeat = attempt < MAX_ATTEMPTS && request.payload.is_repeatable();
+            let max_attempts = match &result {
+                Err(Reason::Unreachable { is_unresolved: true, .. }) => MAX_ATTEMPTS_TO_RESOLVE,
+                _ => MAX_ATTEMPTS,
+            };
+            let may_repeat = attempt < max_attempts && request.payload.is_repeatable();
             let pause = pauses.next_pause();
             let wait = match &result {
                 Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
@@ -215,19 +254,24 @@ impl Http {
         request: &mut Outgoing,
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,
-    ) -> Result<Response<Incoming>, Reason> {
+    ) -> Result<HttpAnswer, Reason> {
         let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
-        let first = request.url.clone();
-        let mut url = first.clone();
+        let mut url = request.url.clone();
+        // Credentials are for the server they were meant for, and never for the same one without TLS. Nor do they come
+        // back: where another server leads to is its choice, and it must not choose what is done here with them.
+        let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
-            // Credentials are for the server they were meant for, and never for the same one without TLS.
-            let is_home = url.authority() == first.authority() && url.scheme() == first.scheme();
             let response = self.exchange(registry, request, &url, authorization.filter(|_| is_home), counter).await?;
-            let is_read = matches!(request.method, Method::GET | Method::HEAD);
-            if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
-                return Ok(response);
+            let status = response.status();
+            if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+                return Ok(HttpAnswer { url, response });
             }
-            if !is_read {
+            let is_followed = match request.method {
+                Method::GET | Method::HEAD => true,
+                // These two keep the method. What a request carries may be secret, so only an empty one goes elsewhere.
+                _ => matches!(status.as_u16(), 307 | 308) && matches!(request.payload, Payload::Empty),
+            };
+            if !is_followed {
                 return Err(protocol(format!("it redirects a {} request", request.method)));
             }
             let location =
@@ -236,6 +280,7 @@ impl Http {
             if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
                 return Err(protocol(format!("it redirects from https to plain http, {}", shown(&next))));
             }
+            is_home &= is_same_server(&next, &request.url);
             url = next;
         }
         Err(protocol(format!("more than {MAX_REDIRECTS} redirects")))
@@ -329,8 +374,7 @@ impl Http {
             match frame.map_err(|_| Reason::TimedOut { registry: registry.to_owned(), after: limit })? {
                 None => return Ok(None),
                 Some(Err(error)) => {
-                    let problem = format!("the answer broke off ({})", innermost(&error));
-                    return Err(Reason::Unreachable { registry: registry.to_owned(), problem });
+                    return Err(broken_off(registry, innermost(&error).to_string()));
                 }
                 // Trailers carry nothing that is used here.
                 Some(Ok(frame)) => match frame.into_data() {
@@ -340,6 +384,12 @@ impl Http {
             }
         }
     }
+}
+
+/// The reason why an answer that had begun was not received whole.
+pub(super) fn broken_off(registry: &str, why: impl std::fmt::Display) -> Reason {
+    let problem = format!("the answer broke off ({why})");
+    Reason::Unreachable { registry: registry.to_owned(), problem, is_unresolved: false }
 }
 
 fn is_passing(status: StatusCode) -> bool {
@@ -371,11 +421,20 @@ pub(super) fn shown(url: &Uri) -> String {
     )
 }
 
+/// Whether two addresses lead to one server, spoken to in the same way. A port that is written may be the usual one.
+pub(super) fn is_same_server(one: &Uri, other: &Uri) -> bool {
+    let port = |url: &Uri| url.port_u16().unwrap_or(if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 });
+    let is_same_host = one.host().zip(other.host()).is_some_and(|(one, other)| one.eq_ignore_ascii_case(other));
+    is_same_host && one.scheme() == other.scheme() && port(one) == port(other)
+}
+
 /// Resolves a `Location` or a `Link` against the address it came from (RFC 3986 §5.2, without `..`).
 pub(super) fn join(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or(location);
     let (scheme, authority) = (base.scheme_str()?, base.authority()?);
-    let text = if location.contains("://") {
+    // A query may hold an address too.
+    let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let text = if location.split_once("://").is_some_and(|(start, _)| is_scheme(start)) {
         location.to_owned()
     } else if location.starts_with("//") {
         format!("{scheme}:{location}")
@@ -396,7 +455,7 @@ pub(super) fn join(base: &Uri, location: &str) -> Option<Uri> {
 fn explain(authority: &str, error: &hyper_util::client::legacy::Error) -> Reason {
     let registry = authority.to_owned();
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    let mut last = String::new();
+    let (mut last, mut is_unresolved) = (String::new(), false);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return Reason::Tls { registry, problem: error.to_string() };
@@ -406,11 +465,13 @@ fn explain(authority: &str, error: &hyper_util::client::legacy::Error) -> Reason
             return error.reason.clone();
         }
         last = error.to_string();
+        // The connector has no other sign of it.
+        is_unresolved |= last == "dns error";
         // An io::Error names the source of what it holds, and so hides it.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = held.map(|held| held as &(dyn Error + 'static)).or_else(|| error.source());
     }
-    Reason::Unreachable { registry, problem: last }
+    Reason::Unreachable { registry, problem: last, is_unresolved }
 }
 
 /// Connects directly or through a proxy.
@@ -505,12 +566,29 @@ mod tests {
             ("/v2/z?_state=a#f", Some("https://a.io:5000/v2/z?_state=a")),
             ("id?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/id?s=1")),
             ("?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/?s=1")),
+            ("/v2/z?to=http://b.io", Some("https://a.io:5000/v2/z?to=http://b.io")),
             ("ftp://b.io/z", None),
             ("https://user@b.io/z", None),
             ("https://", None),
             ("/a b", None),
         ] {
             assert_eq!(join(&base, location).map(|url| url.to_string()).as_deref(), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_the_same_with_its_usual_port_written_out_and_not_without_tls() {
+        let is_same = |one: &str, other: &str| is_same_server(&one.parse().unwrap(), &other.parse().unwrap());
+        for (one, other, expected) in [
+            ("https://a.io/x", "https://A.io:443/y", true),
+            ("http://a.io/x", "http://a.io:80/y", true),
+            ("https://a.io/x", "http://a.io/x", false),
+            ("https://a.io/x", "http://a.io:443/x", false),
+            ("https://a.io/x", "https://a.io:8443/x", false),
+            ("https://a.io/x", "https://a.io.b.io/x", false),
+            ("https://[::1]:5000/x", "https://[::1]:5000/y", true),
+        ] {
+            assert_eq!(is_same(one, other), expected, "{one} {other}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use http::uri::Scheme;
+use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Uri};
 use hyper::body::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -20,13 +20,14 @@ use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge};
 use super::error::Reason;
-use super::http::{Http, Outgoing, Payload, shown};
+use super::http::{Http, Outgoing, Payload, is_same_server, shown};
 use super::{Login, Repository};
 
 /// Everything but what RFC 3986 §2.3 leaves alone.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What the distribution specification says a token lives when its answer does not.
-const DEFAULT_LIFETIME_SECS: u64 = 60;
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
+const MAX_LIFETIME_SECS: f64 = 86_400.0;
 const MAX_TOKEN_ANSWER_BYTES: u64 = 1 << 20;
 
 /// What is asked for: `pull` or `pull,push` of a repository, and `pull` of the one a blob is mounted from.
@@ -88,7 +89,8 @@ impl Authorizer {
         }
     }
 
-    /// Returns what to send after a 401, other than `used`; None when there is nothing else to try.
+    /// Returns what to send after a 401 of the registry itself, other than `used`; None when there is nothing else to try.
+    /// The answer names the server that the password goes to, so one of any other server must not get here.
     pub(super) async fn after_refusal(
         &self,
         http: &Http,
@@ -185,7 +187,17 @@ struct TokenRequest<'a> {
 struct TokenAnswer {
     token: Option<Zeroizing<String>>,
     access_token: Option<Zeroizing<String>>,
-    expires_in: Option<u64>,
+    /// Seconds; some servers write them as a text, or none below zero for a token that lives for one request.
+    expires_in: Option<serde_json::Value>,
+}
+
+/// Returns how long a token lives: no time at all where its answer says that it has ended.
+fn lifetime(expires_in: Option<&serde_json::Value>) -> Duration {
+    let seconds = expires_in.and_then(|value| match value {
+        serde_json::Value::String(text) => text.trim().parse::<f64>().ok(),
+        value => value.as_f64(),
+    });
+    seconds.map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs_f64(seconds.clamp(0.0, MAX_LIFETIME_SECS)))
 }
 
 impl TokenRequest<'_> {
@@ -198,8 +210,10 @@ impl TokenRequest<'_> {
         if !is_url {
             return Err(protocol("its token server has no http or https address".to_owned()));
         }
-        // A registry behind TLS must not talk us into showing the password to everybody on the way.
-        if login.is_some() && realm.scheme() == Some(&Scheme::HTTP) && !self.http.access.is_plain(registry) {
+        // A registry behind TLS must not talk us into showing the password to everybody on the way; nor a token, which
+        // is as good as the password while it lives.
+        let server = realm.authority().map_or(registry, Authority::as_str).to_owned();
+        if realm.scheme() == Some(&Scheme::HTTP) && !self.http.access.may_send_plain(registry, &server) {
             return Err(protocol(format!("it wants credentials sent without TLS to {}", shown(&realm))));
         }
         let (mut request, authorization) = match login {
@@ -210,23 +224,24 @@ impl TokenRequest<'_> {
             Some(Login::RegistryToken(_)) | None => (self.get(&realm)?, None),
         };
         let asked = Instant::now();
-        let response = self.http.send(registry, &mut request, authorization.as_ref(), None).await?;
-        let status = response.status();
+        let answer = self.http.send(registry, &mut request, authorization.as_ref(), None).await?;
+        let (status, is_own) = (answer.status(), is_same_server(&answer.url, &request.url));
         if !status.is_success() {
-            let server = request.url.authority().map_or(registry, |authority| authority.as_str()).to_owned();
             return Err(match status.as_u16() {
+                401 | 403 if !is_own => Reason::UnauthorizedElsewhere { registry: server, server: answer.server() },
                 // The specification has 401 for wrong credentials; some answer 400 or 403.
                 400 | 401 | 403 => Reason::Unauthorized { registry: registry.to_owned(), anonymous: login.is_none() },
-                code => Reason::Server { registry: server, code, message: String::new() },
+                code => Reason::Server { registry: answer.server(), code, message: String::new() },
             });
         }
-        let body = self.http.read(registry, "the token server's answer", response, MAX_TOKEN_ANSWER_BYTES).await?;
+        let what = "the token server's answer";
+        let body = self.http.read(&server, what, answer.response, MAX_TOKEN_ANSWER_BYTES).await?;
         let answer: TokenAnswer =
             serde_json::from_slice(&body).map_err(|_| protocol("its token server's answer does not parse".into()))?;
         let token = [answer.token, answer.access_token].into_iter().flatten().find(|token| !token.is_empty());
         let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
         // A little less, so that none ends on its way.
-        let lifetime = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_LIFETIME_SECS).min(86_400));
+        let lifetime = lifetime(answer.expires_in.as_ref());
         Ok(Token { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
     }
 
@@ -264,6 +279,24 @@ pub(super) fn form<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_that_has_ended_when_it_is_given_lives_no_longer() {
+        for (answer, expected) in [
+            ("{}", 60),
+            (r#"{"expires_in": null}"#, 60),
+            (r#"{"expires_in": 300}"#, 300),
+            (r#"{"expires_in": "300"}"#, 300),
+            (r#"{"expires_in": 0}"#, 0),
+            (r#"{"expires_in": -1}"#, 0),
+            (r#"{"expires_in": -9999999999999999999999}"#, 0),
+            (r#"{"expires_in": 1e300}"#, 86_400),
+        ] {
+            let answer: TokenAnswer = serde_json::from_str(answer).unwrap();
+            let expires_in = answer.expires_in;
+            assert_eq!(lifetime(expires_in.as_ref()), Duration::from_secs(expected), "{expires_in:?}");
+        }
+    }
 
     #[test]
     fn a_mount_asks_for_both_repositories() {

@@ -1,7 +1,9 @@
 //! `distribution mirror` and `check-mirror` of the built binary: what they write, what they tell, and when they fail.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::Component;
@@ -23,6 +25,7 @@ tests![
     what_an_instance_pulls_is_looked_for_where_it_pulls_it,
     a_tag_that_moved_after_its_digest_was_recorded_changes_nothing,
     a_rehearsal_only_reads,
+    where_tags_are_immutable_what_is_there_already_is_not_written,
     the_operator_and_the_manifests_are_copied_along,
     a_verification_fails_where_the_mirror_is_not_what_was_copied,
     a_verification_sends_what_the_mirror_has_lost,
@@ -221,6 +224,49 @@ async fn a_tag_that_moved_after_its_digest_was_recorded_changes_nothing() {
         let name = format!("{source}/{component}:{}", tag(component));
         assert_eq!(packed.manifest(&name).unwrap().digest, image.digest);
     }
+}
+
+async fn where_tags_are_immutable_what_is_there_already_is_not_written() {
+    let world = World::new(1000).await;
+    let written: Mutex<HashSet<String>> = Mutex::default();
+    let immutable = FaultyRegistry::start(world.to.port(), move |_, passed: &Passed| {
+        let is_tag =
+            passed.line.starts_with("PUT ") && passed.line.contains("/manifests/") && !passed.line.contains("sha256:");
+        match is_tag && !written.lock().unwrap().insert(passed.line.clone()) {
+            true => Mishap::Answer(409, vec![], r#"{"errors": [{"code": "TAG_IMMUTABLE"}]}"#.to_owned()),
+            false => Mishap::None,
+        }
+    });
+    let immutable = immutable.await.unwrap();
+    let host = immutable.host();
+    let writes = || {
+        let passed = immutable.passed();
+        passed
+            .into_iter()
+            .filter(|passed| !passed.line.starts_with("GET ") && !passed.line.starts_with("HEAD "))
+            .count()
+    };
+    write(world.home(), "deploy/a.yaml", "kind: A\n");
+    let (app, image) = (format!("oci://{host}/app:v1"), format!("oci://{host}/mirror/{}", COMPONENTS[0]));
+    let tagged = format!("{image}:{}", tag(COMPONENTS[0]));
+    let mirror = world.words("mirror", &host, &["--include-artifact"]);
+    let verified = world.words("mirror", &host, &["--include-artifact", "--verify"]);
+    for words in [
+        mirror.iter().map(String::as_str).collect::<Vec<_>>(),
+        verified.iter().map(String::as_str).collect(),
+        vec!["artifact", "push", &app, "--path", "deploy"],
+        vec!["artifact", "tag", &tagged, "--tag", "stable", "--tag", "latest"],
+    ] {
+        let first = run(world.home(), &words).await.exits(0);
+        let before = writes();
+        let again = run(world.home(), &words).await.exits(0);
+        assert_eq!(writes(), before, "{words:?}");
+        assert_eq!(first.stdout.lines().count(), again.stdout.lines().count(), "{words:?}");
+    }
+    assert!(writes() > 0);
+    // Another content under the same tag is still refused by the registry.
+    write(world.home(), "deploy/a.yaml", "kind: B\n");
+    run(world.home(), &["artifact", "push", &app, "--path", "deploy"]).await.exits(1).stderr_has("TAG_IMMUTABLE");
 }
 
 async fn a_rehearsal_only_reads() {
