@@ -155,7 +155,7 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
         Reason::Tls { registry, .. } => error.hint(format!(
             "for a registry with certificates of its own add --registry-ca FILE, for one without TLS --plain-http {registry}"
         )),
-        Reason::Unsigned { seen: 0, .. } => error.hint("sign it with `cosign sign --key`, keyless signatures do not count"),
+        Reason::Unsigned { seen: 0, skipped: None, .. } => error.hint("sign it with `cosign sign --key`, keyless signatures do not count"),
         _ => error,
     }
 }

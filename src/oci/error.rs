@@ -63,8 +63,13 @@ pub enum Reason {
     #[error("{what} cannot be used: {problem}")]
     Content { what: String, problem: String },
     /// No signature that the key verifies; none at all counts too.
-    #[error("{what} carries no signature that the key verifies ({seen} seen)")]
-    Unsigned { what: String, seen: usize },
+    #[error("{what} carries no signature that the key verifies ({seen} seen{})", skipped.as_deref().unwrap_or_default())]
+    Unsigned {
+        what: String,
+        seen: usize,
+        /// How many could not be looked at, and why the first could not.
+        skipped: Option<String>,
+    },
     /// Any other answer.
     #[error("{registry} answered {code}{}", detail(message))]
     Server { registry: String, code: u16, message: String },
@@ -77,6 +82,22 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether it is about the way to a registry, or about who asks: everything there would fail alike.
+    pub(super) fn is_about_access(&self) -> bool {
+        matches!(
+            self,
+            Reason::Config(_)
+                | Reason::Login(_)
+                | Reason::Unreachable { .. }
+                | Reason::Tls { .. }
+                | Reason::TimedOut { .. }
+                | Reason::Unauthorized { .. }
+                | Reason::UnauthorizedElsewhere { .. }
+                | Reason::Denied { .. }
+                | Reason::TooManyRequests { .. }
+        )
+    }
+
     /// Whether a registry was reached and has said no.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(

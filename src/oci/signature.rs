@@ -21,17 +21,19 @@ use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::spki::SubjectPublicKeyInfoRef;
 
 use super::error::Reason;
-use super::{Digest, Manifest, OciError, Registries, Repository};
+use super::{Descriptor, Digest, Manifest, MediaType, OciError, Registries, Repository};
 
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 const SIGNATURE_ANNOTATION: &str = "dev.cosignproject.cosign/signature";
-const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+/// Without the version, which does not change what is read here.
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 const STATEMENT: &str = "application/vnd.in-toto+json";
 /// What a signature states; attestations made with the same key state something else.
 const SIGN_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
-/// Anybody who can push may add signatures; no honest artifact has this many.
-const MAX_SIGNATURES: usize = 50;
 const MAX_SIGNATURE_BYTES: u64 = 1 << 20;
+/// Of all that is looked at. Anybody who can push may add signatures, and small ones in front of the good one must not hide
+/// it: so there is no limit to their number.
+const MAX_BYTES: u64 = 64 << 20;
 
 const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
@@ -80,7 +82,8 @@ impl PublicKey {
     }
 }
 
-/// Makes sure that a manifest carries a signature which the key verifies; one good one is enough.
+/// Makes sure that a manifest carries a signature which the key verifies; one good one is enough. Signatures that cannot
+/// be read are passed over: they may come from anybody who can push, and must not hide the good one.
 ///
 /// # Errors
 /// There is none, or the registry cannot be asked. An artifact without any signature is an error too.
@@ -90,45 +93,112 @@ pub async fn verify_signature(
     digest: &Digest,
     key: &PublicKey,
 ) -> Result<(), OciError> {
-    let failed = |reason| OciError::new(format!("verify the signature of {repository}@{digest}"), reason);
-    let mut seen = 0;
-    for manifest in signature_manifests(registries, repository, digest).await? {
-        let layers = manifest.content.layers.iter().take(MAX_SIGNATURES);
-        for layer in layers.filter(|layer| matches!(layer.media_type.as_str(), SIMPLE_SIGNING | BUNDLE)) {
-            seen += 1;
-            let content = registries.read_blob(repository, layer, MAX_SIGNATURE_BYTES).await?;
-            let is_good = match layer.annotation(SIGNATURE_ANNOTATION) {
-                Some(signature) => is_simple_signature(key, &content, signature, digest),
-                None => is_bundle(key, &content, digest),
-            };
-            if is_good {
-                return Ok(());
-            }
-        }
+    let mut search =
+        SignatureSearch { registries, repository, digest, key, seen: 0, bytes_left: MAX_BYTES, skipped: Vec::new() };
+    if search.find().await? {
+        return Ok(());
     }
-    Err(failed(Reason::Unsigned { what: format!("{repository}@{digest}"), seen }))
+    let SignatureSearch { seen, skipped, .. } = search;
+    let failed = |reason| OciError::new(format!("verify the signature of {repository}@{digest}"), reason);
+    let text = skipped.first().map(|first| format!(", {} passed over: {first}", skipped.len()));
+    match skipped.into_iter().next() {
+        // Nothing could be read: that says something about the registry, and nothing about signatures.
+        Some(reason) if seen == 0 && reason.is_about_access() => Err(failed(reason)),
+        _ => Err(failed(Reason::Unsigned { what: format!("{repository}@{digest}"), seen, skipped: text })),
+    }
 }
 
-async fn signature_manifests(
-    registries: &Registries,
-    repository: &Repository,
-    digest: &Digest,
-) -> Result<Vec<Manifest>, OciError> {
-    let mut manifests = Vec::new();
-    let tag = repository.with_tag(&format!("sha256-{}.sig", digest.hex()));
-    let tag = tag.map_err(|error| OciError::new("look for signatures", Reason::Config(error.to_string())))?;
-    match registries.manifest(&tag).await {
-        Ok(manifest) => manifests.push(manifest),
-        Err(OciError { reason: Reason::NotFound { .. }, .. }) => {}
-        Err(error) => return Err(error),
+/// A search for a signature of a manifest that a key verifies.
+struct SignatureSearch<'a> {
+    registries: &'a Registries,
+    repository: &'a Repository,
+    digest: &'a Digest,
+    key: &'a PublicKey,
+    seen: usize,
+    bytes_left: u64,
+    /// Why something was passed over.
+    skipped: Vec<Reason>,
+}
+
+impl SignatureSearch<'_> {
+    /// Looks for a good signature: first where one tag holds all of them, then one by one.
+    async fn find(&mut self) -> Result<bool, OciError> {
+        let tag = self.repository.with_tag(&format!("sha256-{}.sig", self.digest.hex()));
+        let tag = tag.map_err(|error| OciError::new("look for signatures", Reason::Config(error.to_string())))?;
+        match self.registries.manifest(&tag).await {
+            Ok(manifest) if self.is_among(&manifest).await => return Ok(true),
+            Ok(_) | Err(OciError { reason: Reason::NotFound { .. }, .. }) => {}
+            Err(error) => self.skipped.push(error.reason),
+        }
+        let referrers = match self.registries.referrers(self.repository, self.digest).await {
+            Ok(referrers) => referrers,
+            Err(error) => {
+                self.skipped.push(error.reason);
+                return Ok(false);
+            }
+        };
+        for entry in referrers.iter().filter(|entry| may_be_bundle(entry)) {
+            if self.bytes_left == 0 {
+                break;
+            }
+            match self.registries.manifest(&self.repository.with_digest(entry.digest.clone())).await {
+                Ok(manifest) if self.is_among(&manifest).await => return Ok(true),
+                Ok(_) => {}
+                Err(error) => self.skipped.push(error.reason),
+            }
+        }
+        Ok(false)
     }
-    let referrers = registries.referrers(repository, digest).await?;
-    // Lists kept under a tag may lack the type; the layer tells then.
-    let bundles = referrers.iter().filter(|entry| entry.artifact_type.as_deref().is_none_or(|kind| kind == BUNDLE));
-    for entry in bundles.take(MAX_SIGNATURES) {
-        manifests.push(registries.manifest(&repository.with_digest(entry.digest.clone())).await?);
+
+    /// Whether a manifest holds a good signature.
+    async fn is_among(&mut self, manifest: &Manifest) -> bool {
+        self.spend(manifest.bytes.len() as u64);
+        for layer in &manifest.content.layers {
+            if layer.media_type != SIMPLE_SIGNING && !is_bundle_type(&layer.media_type) {
+                continue;
+            }
+            if self.bytes_left == 0 {
+                return false;
+            }
+            let content = match self.registries.read_blob(self.repository, layer, MAX_SIGNATURE_BYTES).await {
+                Ok(content) => content,
+                Err(error) => {
+                    self.skipped.push(error.reason);
+                    continue;
+                }
+            };
+            self.seen += 1;
+            self.spend(content.len() as u64);
+            let is_good = match layer.annotation(SIGNATURE_ANNOTATION) {
+                Some(signature) => is_simple_signature(self.key, &content, signature, self.digest),
+                None => is_bundle(self.key, &content, self.digest),
+            };
+            if is_good {
+                return true;
+            }
+        }
+        false
     }
-    Ok(manifests)
+
+    fn spend(&mut self, bytes: u64) {
+        let is_last = (1..=bytes).contains(&self.bytes_left);
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        if is_last {
+            let what = format!("all that is attached to {}@{}", self.repository, self.digest);
+            self.skipped.push(Reason::TooLarge { what, limit: MAX_BYTES });
+        }
+    }
+}
+
+fn is_bundle_type(media_type: &str) -> bool {
+    media_type.starts_with(BUNDLE)
+}
+
+/// Whether an entry of the list of referrers may be a bundle. Lists that are kept under a tag may lack the type, or have that
+/// of the configuration, which is empty; the layer tells then.
+fn may_be_bundle(entry: &Descriptor) -> bool {
+    let kind = entry.artifact_type.as_deref().unwrap_or_default();
+    kind.is_empty() || kind == MediaType::EMPTY || is_bundle_type(kind)
 }
 
 /// The older form. The repository that is named in the payload is not compared: mirrors have other names.
@@ -155,7 +225,7 @@ fn is_bundle(key: &PublicKey, bundle: &[u8], digest: &Digest) -> bool {
     let mut message = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     message.extend_from_slice(&payload);
     let signatures = bundle.pointer("/dsseEnvelope/signatures").and_then(Value::as_array);
-    let is_signed = signatures.into_iter().flatten().take(MAX_SIGNATURES).any(|signature| {
+    let is_signed = signatures.into_iter().flatten().any(|signature| {
         let signature = signature.get("sig").and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
         signature.is_some_and(|signature| key.verifies(&message, &signature))
     });
@@ -174,7 +244,9 @@ mod tests {
     use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
     use serde_json::json;
 
+    use super::super::scripted_server::{ScriptedServer, answer};
     use super::*;
+    use crate::oci::{Access, Credentials};
 
     // Made once by cosign 3.1.3 with `sign --key`, in both forms, over the manifest in `signed-manifest.json`.
     const KEY: &[u8] = include_bytes!("samples/cosign.pub");
@@ -229,18 +301,162 @@ mod tests {
         (key, move |message: &[u8]| STANDARD.encode(pair.sign(&SystemRandom::new(), message).unwrap()))
     }
 
+    fn bundle(sign: impl Fn(&[u8]) -> String, kind: &str, predicate: &str, digest: &Digest) -> String {
+        let payload =
+            json!({"predicateType": predicate, "subject": [{"digest": {"sha256": digest.hex()}}]}).to_string();
+        let signature = sign(format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len()).as_bytes());
+        let payload = STANDARD.encode(payload);
+        json!({"dsseEnvelope": {"payloadType": kind, "payload": payload, "signatures": [{"sig": signature}]}})
+            .to_string()
+    }
+
+    /// Answers of a registry without the list of referrers, by the end of the path.
+    #[derive(Default)]
+    struct SignedContent {
+        answers: Vec<(String, String)>,
+        entries: Vec<Value>,
+    }
+
+    impl SignedContent {
+        fn answer_to(&mut self, name: &str, text: &str) {
+            self.answers.push((name.to_owned(), answer(200, "", text)));
+        }
+
+        /// Adds a manifest with one layer, and returns its entry in a list.
+        fn add(&mut self, layer: &Descriptor) -> Value {
+            let config = Descriptor::of(MediaType::EMPTY, b"{}");
+            let text = json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string();
+            let entry = Descriptor::of(MediaType::MANIFEST, text.as_bytes());
+            self.answer_to(&entry.digest.to_string(), &text);
+            json!(entry)
+        }
+
+        /// Adds a bundle as cosign attaches it; `kind` is what the list calls it.
+        fn add_bundle(&mut self, text: &str, kind: Option<&str>) {
+            let layer = Descriptor::of("application/vnd.dev.sigstore.bundle.v0.3+json", text.as_bytes());
+            self.answer_to(&layer.digest.to_string(), text);
+            let mut entry = self.add(&layer);
+            entry["artifactType"] = json!(kind);
+            self.entries.push(entry);
+        }
+
+        /// Starts the registry, and verifies a manifest there.
+        async fn verify(mut self, digest: &Digest, key: &PublicKey) -> Result<(), Reason> {
+            let list =
+                json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": self.entries}).to_string();
+            self.answer_to(&format!("sha256-{}", digest.hex()), &list);
+            let registry = ScriptedServer::start(move |request| {
+                let path = request.split(' ').nth(1).unwrap_or_default();
+                let found = self.answers.iter().find(|(name, _)| path.ends_with(&format!("/{name}")));
+                found.map_or_else(|| answer(404, "", ""), |(_, text)| text.clone())
+            })
+            .await;
+            let mut access = Access::new(Credentials::Anonymous);
+            access.retry_pause = std::time::Duration::from_millis(1);
+            let repository = format!("{}/org/app", registry.host).parse().unwrap();
+            verify_signature(&Registries::new(access), &repository, digest, key).await.map_err(|error| error.reason)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bundle_is_found_behind_an_entry_whose_type_says_nothing() {
+        let (key, sign) = own_key();
+        let digest = Digest::of(b"signed");
+        let good = bundle(&sign, STATEMENT, SIGN_PREDICATE, &digest);
+        let exact = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        for kind in [None, Some(""), Some(MediaType::EMPTY), Some(exact)] {
+            let mut content = SignedContent::default();
+            content.add_bundle(&good, kind);
+            assert_eq!(content.verify(&digest, &key).await, Ok(()), "{kind:?}");
+        }
+        let mut content = SignedContent::default();
+        content.add_bundle(&good, Some("application/spdx+json"));
+        let error = content.verify(&digest, &key).await.unwrap_err();
+        assert!(matches!(error, Reason::Unsigned { seen: 0, skipped: None, .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn signatures_that_cannot_be_read_do_not_hide_a_good_one_and_are_told_without_one() {
+        let ((key, sign), (_, sign_otherwise)) = (own_key(), own_key());
+        let digest = Digest::of(b"signed");
+        for is_signed in [true, false] {
+            let mut content = SignedContent::default();
+            content.answer_to(&format!("sha256-{}.sig", digest.hex()), "garbage");
+            // Lost, no manifest, one without its layer, too large, another content, a server that fails.
+            content.entries.push(json!(Descriptor::of(MediaType::MANIFEST, b"lost")));
+            let garbage = Descriptor::of(MediaType::MANIFEST, b"garbage");
+            content.answer_to(&garbage.digest.to_string(), "garbage");
+            content.entries.push(json!(garbage));
+            let layer = Descriptor::of("application/vnd.dev.sigstore.bundle.v0.3+json", b"layer");
+            let mut layers = vec![layer.clone(), Descriptor { size: MAX_SIGNATURE_BYTES + 1, ..layer.clone() }];
+            for answer_of_it in [answer(200, "", "other"), answer(500, "", ""), "nonsense".to_owned()] {
+                let layer = Descriptor::of(&layer.media_type, answer_of_it.as_bytes());
+                content.answers.push((layer.digest.to_string(), answer_of_it));
+                layers.push(Descriptor { size: 5, ..layer });
+            }
+            for layer in &layers {
+                let entry = content.add(layer);
+                content.entries.push(entry);
+            }
+            for number in 0..60 {
+                let other = bundle(&sign_otherwise, STATEMENT, SIGN_PREDICATE, &Digest::of(&[number]));
+                content.add_bundle(&other, None);
+            }
+            if is_signed {
+                content.add_bundle(&bundle(&sign, STATEMENT, SIGN_PREDICATE, &digest), None);
+                assert_eq!(content.verify(&digest, &key).await, Ok(()));
+                continue;
+            }
+            let error = content.verify(&digest, &key).await.unwrap_err();
+            assert!(matches!(error, Reason::Unsigned { seen: 60, .. }), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("(60 seen, 8 passed over: ") && text.contains("does not parse"), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_attached_is_looked_at_up_to_a_number_of_bytes() {
+        let (key, sign) = own_key();
+        let digest = Digest::of(b"signed");
+        let good = bundle(&sign, STATEMENT, SIGN_PREDICATE, &digest);
+        let layer = Descriptor::of("application/vnd.dev.sigstore.bundle.v0.3+json", good.as_bytes());
+        let config = Descriptor::of(MediaType::EMPTY, b"{}");
+        let text = json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string();
+        let manifest = Manifest::parse(None, text.into()).unwrap();
+        let registry = ScriptedServer::start(move |_| answer(200, "", &good)).await;
+        let repository = format!("{}/org/app", registry.host).parse().unwrap();
+        let registries = Registries::new(Access::new(Credentials::Anonymous));
+        let size = manifest.bytes.len() as u64;
+        for (bytes_left, expected) in [(size + 1, true), (size, false), (0, false)] {
+            let mut search = SignatureSearch {
+                registries: &registries,
+                repository: &repository,
+                digest: &digest,
+                key: &key,
+                seen: 0,
+                bytes_left,
+                skipped: Vec::new(),
+            };
+            assert_eq!(search.is_among(&manifest).await, expected, "{bytes_left}");
+            assert_eq!(search.skipped.is_empty(), bytes_left == 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_cannot_be_reached_is_not_an_artifact_without_signatures() {
+        let mut access = Access::new(Credentials::Anonymous);
+        access.retry_pause = std::time::Duration::from_millis(1);
+        let repository = "127.0.0.1:1/org/app".parse().unwrap();
+        let (digest, key) = (Digest::of(b"x"), own_key().0);
+        let error = verify_signature(&Registries::new(access), &repository, &digest, &key).await.unwrap_err();
+        assert!(matches!(error.reason, Reason::Unreachable { .. }), "{error:?}");
+    }
+
     #[test]
     fn what_is_signed_must_be_a_signature_and_not_some_other_statement() {
         let (key, sign) = own_key();
         let digest = Digest::of(b"x");
-        let bundle = |kind: &str, predicate: &str, digest: &Digest| {
-            let payload =
-                json!({"predicateType": predicate, "subject": [{"digest": {"sha256": digest.hex()}}]}).to_string();
-            let signature = sign(format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len()).as_bytes());
-            let payload = STANDARD.encode(payload);
-            json!({"dsseEnvelope": {"payloadType": kind, "payload": payload, "signatures": [{"sig": signature}]}})
-                .to_string()
-        };
+        let bundle = |kind: &str, predicate: &str, digest: &Digest| bundle(&sign, kind, predicate, digest);
         assert!(is_bundle(&key, bundle(STATEMENT, SIGN_PREDICATE, &digest).as_bytes(), &digest));
         assert!(!is_bundle(&key, bundle(STATEMENT, "https://slsa.dev/provenance/v1", &digest).as_bytes(), &digest));
         assert!(!is_bundle(&key, bundle("text/plain", SIGN_PREDICATE, &digest).as_bytes(), &digest));
