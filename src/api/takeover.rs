@@ -33,11 +33,15 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
     ("flux", None, Match::Exact),
 ];
 
-/// Reports whether a managed-fields entry belongs to a manager that is taken over; entries of a subresource never are.
-pub(crate) fn is_taken_over(entry: &Value, extra_managers: &[String]) -> bool {
+/// Reports whether a managed-fields entry of an object of this kind belongs to a manager that is taken over; entries of a
+/// subresource never are.
+///
+/// A namespace is shared: labels and annotations that others put on it (the PodSecurity level that admission enforces, the team it
+/// belongs to) stay theirs, also when they were written by a tool that is taken over elsewhere.
+pub(crate) fn is_taken_over(kind: &str, entry: &Value, extra_managers: &[String]) -> bool {
     let manager = fields::text(entry, "/manager");
     let operation = fields::text(entry, "/operation");
-    if !fields::text(entry, "/subresource").is_empty() {
+    if kind == "Namespace" || !fields::text(entry, "/subresource").is_empty() {
         return false;
     }
     extra_managers.iter().any(|extra| extra == manager)
@@ -83,32 +87,74 @@ pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> 
     if operations.is_empty() {
         return None;
     }
-    if let Some(version) = live.pointer("/metadata/resourceVersion") {
-        operations.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
-    }
+    operations.extend(guard(live));
     Some(Value::Array(operations))
+}
+
+/// Returns the JSON patch (RFC 6902) that moves the spec fields which our own manager once wrote by an update into the entry of its
+/// applies, or `None` when there are none.
+///
+/// The reference operator writes the FluxReport by merge patches under the same manager. The API server keeps a field as long as
+/// any entry holds it, so an apply that no longer has the field would never remove it. Metadata stays where it is: an annotation
+/// with which a reconciliation was requested is not part of what is applied.
+pub(crate) fn own_updates_patch(live: &Value) -> Option<Value> {
+    let (mut moved, mut kept) = (vec![], vec![]);
+    for entry in managed_fields::entries(live) {
+        let is_own_update = fields::text(entry, "/manager") == RECONCILER_FIELD_MANAGER
+            && fields::text(entry, "/operation") == "Update"
+            && fields::text(entry, "/subresource").is_empty();
+        let mut rest = entry.clone();
+        let set = rest.get_mut("fieldsV1").and_then(Value::as_object_mut).filter(|_| is_own_update);
+        let Some((set, spec)) = set.and_then(|set| set.remove("f:spec").map(|spec| (set, spec))) else {
+            kept.push(entry.clone());
+            continue;
+        };
+        let is_empty = set.is_empty();
+        let mut spec_only = entry.clone();
+        if let Some(entry) = spec_only.as_object_mut() {
+            entry.insert("fieldsV1".into(), json!({"f:spec": spec}));
+        }
+        moved.push(spec_only);
+        if !is_empty {
+            kept.push(rest);
+        }
+    }
+    let entries = joined(&moved, kept)?;
+    let mut operations = vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": entries})];
+    operations.extend(guard(live));
+    Some(Value::Array(operations))
+}
+
+/// The operation that lets the server answer 409 where the object is not as it was read.
+fn guard(live: &Value) -> Option<Value> {
+    let version = live.pointer("/metadata/resourceVersion")?;
+    Some(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}))
 }
 
 /// Returns the managed fields after the take-over, or `None` when no entry is taken over.
 ///
 /// All fields go to our own entry; without one, the first entry that is taken over is renamed.
 fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
-    let entries = managed_fields::entries(live);
-    if !entries.iter().any(|entry| is_taken_over(entry, extra_managers)) {
-        return None;
-    }
-    let (theirs, mut kept): (Vec<Value>, Vec<Value>) =
-        entries.iter().cloned().partition(|entry| is_taken_over(entry, extra_managers));
+    let (theirs, kept): (Vec<Value>, Vec<Value>) = managed_fields::entries(live)
+        .iter()
+        .cloned()
+        .partition(|entry| is_taken_over(fields::kind(live), entry, extra_managers));
+    joined(&theirs, kept)
+}
+
+/// Adds the fields of `theirs` to our entry among `kept`; `None` when there are none.
+fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
+    let first = theirs.first()?;
     let mut ours = match kept.iter().position(is_ours) {
         Some(at) => kept.remove(at),
         None => {
-            let mut first = theirs.first().and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
+            let mut first = first.as_object().cloned().unwrap_or_else(Map::new);
             first.insert("manager".into(), RECONCILER_FIELD_MANAGER.into());
             first.insert("operation".into(), "Apply".into());
             Value::Object(first)
         }
     };
-    for entry in &theirs {
+    for entry in theirs {
         let set = managed_fields::union(&ours["fieldsV1"], &entry["fieldsV1"]);
         ours["fieldsV1"] = set;
     }
@@ -308,6 +354,68 @@ mod tests {
         let result = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"paused": true, "replicas": 1}});
         let shown = without_surplus(&live, &desired, &result, &[]);
         assert_eq!(shown, json!({"metadata": {"labels": {"a": "1"}}, "spec": {"paused": true, "replicas": 1}}));
+    }
+
+    #[test]
+    fn a_namespace_keeps_what_others_put_on_it() {
+        let labels = |labels: Value| json!({"f:metadata": {"f:labels": labels}});
+        let theirs = labels(json!({"f:pod-security.kubernetes.io/enforce": {}, "f:team": {}}));
+        let live = |manager: &str, operation: &str| {
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fs", "resourceVersion": "7",
+                "labels": {"pod-security.kubernetes.io/enforce": "privileged", "team": "a", "ours": "1", "former": "1"},
+                "managedFields": [entry(manager, operation, theirs.clone()),
+                    entry("flux-operator", "Apply", labels(json!({"f:ours": {}, "f:former": {}})))]}})
+        };
+        let desired =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fs", "labels": {"ours": "1"}}});
+        let kept = json!({"pod-security.kubernetes.io/enforce": "privileged", "team": "a", "ours": "1"});
+        for (manager, operation) in [
+            ("kubectl-label", "Update"),
+            ("kubectl", "Apply"),
+            ("flux", "Apply"),
+            ("kustomize-controller", "Apply"),
+            ("helm", "Update"),
+        ] {
+            let live = live(manager, operation);
+            assert_eq!(takeover_patch(&live, &[]), None, "{manager}");
+            // A label that is ours and no longer built goes, those of others stay.
+            assert_eq!(predicted(&live, &desired)["metadata"]["labels"], kept, "{manager}");
+            assert_eq!(without_surplus(&live, &desired, &live, &[])["metadata"]["labels"], live["metadata"]["labels"]);
+        }
+        let named = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "fs", "labels": {"ours": "1", "team": "b"}}});
+        assert_eq!(predicted(&live("kubectl-label", "Update"), &named)["metadata"]["labels"]["team"], "b");
+    }
+
+    #[test]
+    fn spec_fields_that_our_manager_once_updated_join_its_applies() {
+        let requested = json!({"f:metadata": {"f:annotations": {"f:reconcile.fluxcd.io/requestedAt": {}}}});
+        let mut update = requested.clone();
+        update["f:spec"] = json!({"f:sync": {"f:id": {}, "f:source": {}}});
+        let status = json!({"manager": "flux-operator", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}});
+        let apply = |set: Value| entry("flux-operator", "Apply", set);
+        let theirs = entry("kubectl-edit", "Update", json!({"f:spec": {"f:x": {}}}));
+        let live = object(vec![
+            entry("flux-operator", "Update", update.clone()),
+            apply(json!({"f:spec": {"f:operator": {}}})),
+            status.clone(),
+            theirs.clone(),
+        ]);
+        let patch = own_updates_patch(&live).unwrap();
+        assert_eq!(
+            managed_fields(&patch),
+            [
+                entry("flux-operator", "Update", requested),
+                status,
+                theirs,
+                apply(json!({"f:spec": {"f:operator": {}, "f:sync": {"f:id": {}, "f:source": {}}}})),
+            ]
+        );
+        assert!(patch.to_string().contains("resourceVersion"), "{patch}");
+        // Once is enough, and an entry without anything left is not kept.
+        assert_eq!(own_updates_patch(&object(managed_fields(&patch))), None);
+        let alone = object(vec![entry("flux-operator", "Update", json!({"f:spec": {"f:sync": {}}}))]);
+        assert_eq!(managed_fields(&own_updates_patch(&alone).unwrap()), [apply(json!({"f:spec": {"f:sync": {}}}))]);
     }
 
     #[test]

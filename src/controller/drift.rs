@@ -173,7 +173,7 @@ struct ForeignChange {
 }
 
 /// Tells what a foreign hand changed from what controllers do beside us.
-fn foreign_change(before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
+fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let after = Known::of(object);
     let written_at = |known: &Known| known.own.as_ref().map(|(time, _)| time.clone());
     // We wrote ourselves in between: what others lost or got by that is our doing.
@@ -195,7 +195,7 @@ fn foreign_change(before: &Known, object: &Value, extra_managers: &[String]) -> 
                 !path.starts_with("metadata.annotations.reconcile.fluxcd.io/")
                     && !path.starts_with("metadata.finalizers")
             });
-            let matters = lost_fields || takeover::is_taken_over(entry, extra_managers);
+            let matters = lost_fields || takeover::is_taken_over(kind, entry, extra_managers);
             (matters && !paths.is_empty())
                 .then(|| ForeignChange { manager: fields::text(entry, "/manager").to_owned(), fields: paths })
         })
@@ -333,7 +333,7 @@ impl<'a> Watch<'a> {
         let before = self.known.insert(id.clone(), now.clone());
         let Some(before) = before.filter(|before| before.version != now.version) else { return };
         self.moved(&id);
-        if let Some(change) = foreign_change(&before, &object, &self.shared.options.extra_managers) {
+        if let Some(change) = foreign_change(&id.kind, &before, &object, &self.shared.options.extra_managers) {
             let named = change.fields.iter().take(NAMED_FIELDS).cloned().collect::<Vec<_>>().join(", ");
             let more = change.fields.len().saturating_sub(NAMED_FIELDS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -434,7 +434,7 @@ mod tests {
     }
 
     fn changed(before: Vec<Value>, after: Vec<Value>) -> Option<ForeignChange> {
-        foreign_change(&Known::of(&object(before)), &object(after), &[])
+        foreign_change("Deployment", &Known::of(&object(before)), &object(after), &[])
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use super::schedule::Ended;
 use super::telemetry::Controller;
 use super::{Shared, Wires, until};
 use crate::api::kinds;
+use crate::api::takeover;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, WriteOptions};
@@ -55,7 +56,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 let generation = seen.as_ref().and_then(|report| report.pointer("/metadata/generation").cloned());
                 let written = match generation {
                     Some(generation) if !has_changed && !is_old => confirm(&cluster, &shared, generation, begun).await,
-                    _ => write(&cluster, &shared, begun).await.inspect(|()| looked = Some(begun)),
+                    _ => write(&cluster, &shared, seen.as_ref(), begun).await.inspect(|()| looked = Some(begun)),
                 };
                 is_asked = written.is_err();
                 let every = interval(seen.as_ref(), options.reporting_interval);
@@ -111,7 +112,7 @@ fn interval(report: Option<&Value>, usual: Duration) -> Option<Duration> {
 }
 
 /// Looks at everything and writes what there is.
-async fn write(cluster: &Cluster, shared: &Shared, begun: Instant) -> Result<(), ClusterError> {
+async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: Instant) -> Result<(), ClusterError> {
     let options = &shared.options;
     let rows = shared.telemetry.fleet.stats();
     let version = &options.version;
@@ -121,6 +122,20 @@ async fn write(cluster: &Cluster, shared: &Shared, begun: Instant) -> Result<(),
     let computed = view.await?;
     for refusal in &computed.refusals {
         tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
+    }
+    // Fields that the reference operator wrote go when they are no longer true only if our applies own them.
+    if let Some(seen) = seen.filter(|seen| takeover::own_updates_patch(seen).is_some()) {
+        let id = ObjectId::of(&computed.value);
+        let take_over = |live: Value| {
+            let id = &id;
+            async move {
+                match takeover::own_updates_patch(&live) {
+                    Some(patch) => cluster.json_patch(id, &patch, RECONCILER_FIELD_MANAGER).await.map(drop),
+                    None => Ok(()),
+                }
+            }
+        };
+        cluster.retry_on_conflict(&id, seen.clone(), take_over).await?;
     }
     let stored = cluster.apply(&computed.value, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await?;
     confirm(cluster, shared, stored.pointer("/metadata/generation").cloned().unwrap_or_default(), begun).await

@@ -8,7 +8,11 @@ use crate::reconcile::world::*;
 use crate::support::{ClusterTest, Options, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![drift_is_corrected_or_left_as_the_manager_decides, an_installation_of_other_tools_is_taken_over]
+    cluster_tests![
+        drift_is_corrected_or_left_as_the_manager_decides,
+        an_installation_of_other_tools_is_taken_over,
+        what_others_put_on_the_namespace_stays_unless_the_instance_names_it,
+    ]
 }
 
 const HELM: &str = "helm-controller";
@@ -336,4 +340,44 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
         );
     }
     assert!(!world.plan().await.has_changes());
+}
+
+async fn what_others_put_on_the_namespace_stays_unless_the_instance_names_it(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let namespace = id("v1", "Namespace", "", NAMESPACE);
+    // Made before Flux came, as `kubectl create` does, with the level that admission enforces.
+    let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE,
+        "labels": {"pod-security.kubernetes.io/enforce": "privileged", "team": "a"}, "annotations": {"owner": "ops"}}});
+    world.cluster.create(&made, "kubectl-create").await.unwrap();
+    world.instance(small(&["source-controller"])).await;
+    world.ready().await;
+    let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
+    world.patch_as("kubectl-label", &namespace, label("cost-centre", json!("7"))).await;
+    assert!(!world.plan().await.has_changes(), "a label of others is nothing to correct");
+    world.ready().await;
+    let metadata = async || world.cluster.read(&namespace).await.unwrap().unwrap()["metadata"].clone();
+    let seen = metadata().await;
+    for (key, value) in [
+        ("pod-security.kubernetes.io/enforce", "privileged"),
+        ("team", "a"),
+        ("cost-centre", "7"),
+        // What the build has is there as well.
+        ("pod-security.kubernetes.io/warn", "restricted"),
+        ("fluxcd.controlplane.io/name", "flux"),
+    ] {
+        assert_eq!(seen["labels"][key], value, "{key}");
+    }
+    assert_eq!(seen["annotations"]["owner"], "ops");
+
+    // What the instance itself names wins, and goes with it.
+    let mut wanted = small(&["source-controller"]);
+    wanted["commonMetadata"] = json!({"labels": {"team": "b", "ours": "1"}});
+    world.instance(wanted).await;
+    world.ready().await;
+    let seen = metadata().await;
+    assert_eq!((&seen["labels"]["team"], &seen["labels"]["ours"]), (&json!("b"), &json!("1")));
+    world.instance(small(&["source-controller"])).await;
+    world.ready().await;
+    let seen = metadata().await;
+    assert!(seen["labels"].get("ours").is_none() && seen["labels"]["cost-centre"] == "7", "{seen}");
 }
