@@ -53,6 +53,7 @@ pub use messages::Unhealthy;
 pub(crate) use messages::rounded;
 pub use options::{Consent, PlanOptions, RunOptions};
 pub use outcome::{ApplyError, Failure, Outcome, ReconcileError};
+pub(crate) use ownership::labelled_owner;
 pub use ownership::refuse_second_instance;
 pub use plan::Plan;
 pub use prepare::prepare;

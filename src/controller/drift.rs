@@ -22,6 +22,7 @@ use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, fields, managed_fields};
 use crate::reconcile::announce::Announcer;
+use crate::reconcile::labelled_owner;
 
 /// An object that is corrected this often within [`CONTEST_WINDOW`] is contested: correcting it at once helps nobody.
 const CONTESTED_AFTER: usize = 5;
@@ -202,6 +203,14 @@ fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[
         .next()
 }
 
+/// Says that an object carries our labels no more. The field manager may be our own: that of another operator has the same name.
+fn owner_change_text(id: &ObjectId, live: &Value) -> String {
+    match labelled_owner(live) {
+        Some(owner) => format!("{id} was taken over by {owner}: its owner labels were changed"),
+        None => format!("{id} lost the labels that say whose it is"),
+    }
+}
+
 struct Watch<'a> {
     cluster: &'a Cluster,
     shared: &'a Shared,
@@ -357,7 +366,7 @@ impl<'a> Watch<'a> {
                 continue;
             }
             let what = match self.cluster.read(&id).await {
-                Ok(Some(_)) => format!("{id} lost the labels that say whose it is"),
+                Ok(Some(live)) => owner_change_text(&id, &live),
                 _ => format!("{id} was deleted"),
             };
             self.drifted(id, "", what, look).await;

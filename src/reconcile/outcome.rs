@@ -49,7 +49,7 @@ pub enum ReconcileError {
     StatusNotServed { instance: ObjectId },
     #[error("cannot install {instance}: {other} exists already, and a cluster has one installation of Flux")]
     SecondInstance { instance: ObjectId, other: ObjectId },
-    #[error("{instance} cannot take over what {owner} owns: {}", some(objects))]
+    #[error("{instance} cannot take over what {owner} owns: {}; delete one of the two instances", some(objects))]
     OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
     /// Nobody has agreed to lose custom resources.
     #[error("custom resources go away with their definitions: {}", lost_text(definitions))]

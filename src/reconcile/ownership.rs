@@ -12,7 +12,7 @@ use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 
 /// Returns the instance whose labels an object carries.
-fn labelled_owner(live: &Value) -> Option<ObjectId> {
+pub(crate) fn labelled_owner(live: &Value) -> Option<ObjectId> {
     let labels = live.pointer("/metadata/labels")?;
     let text = |key: &str| labels.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     Some(instance_named(text(OWNER_NAMESPACE_LABEL)?, text(OWNER_NAME_LABEL)?))

@@ -13,6 +13,7 @@ use crate::support::{ClusterTest, TestCluster, eventually};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_on_request,
+        owner_labels_that_another_operator_changes_under_our_manager_are_told_at_once,
         an_interval_in_which_nothing_moved_costs_four_requests,
     ]
 }
@@ -96,4 +97,42 @@ async fn an_interval_in_which_nothing_moved_costs_four_requests(cluster: TestClu
     let own = agent.only(|request| request.resource != "leases" && request.verb != "watch");
     let ran = usize::try_from(runs(&later) - runs(&settled)).unwrap();
     assert!(own.len() <= 4 * ran, "{} requests for {ran} runs: {:?}", own.len(), own.table());
+}
+
+async fn owner_labels_that_another_operator_changes_under_our_manager_are_told_at_once(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.prepared().await;
+    let _operator = Operator::start(&world, "operator-a", &[]);
+    let mut wanted = spec("2.9.x");
+    wanted["components"] = json!(["source-controller"]);
+    world.write_instance(wanted.clone(), json!({})).await;
+    world.wait_for_ready().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+
+    // Another operator, with the same name for its fields, applies what its own instance wants.
+    world.apply_as("other", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-b"}})).await;
+    let theirs = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": "flux-b"}, "spec": wanted});
+    world.cluster.create(&theirs, "other").await.unwrap();
+    for (version, kind, namespace, name) in [
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "buckets.source.toolkit.fluxcd.io"),
+        ("v1", "ServiceAccount", NAMESPACE, "source-controller"),
+    ] {
+        let mut stolen = world.get(version, kind, namespace, name).await.unwrap();
+        for field in ["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"] {
+            stolen["metadata"].as_object_mut().unwrap().remove(field);
+        }
+        stolen.as_object_mut().unwrap().remove("status");
+        stolen["metadata"]["labels"]["fluxcd.controlplane.io/namespace"] = json!("flux-b");
+        world.apply_as("flux-operator", stolen).await;
+        let told = drift_event(&world, &format!("{name} was taken over by FluxInstance/flux-b/flux")).await;
+        assert!(told.contains("its owner labels were changed"), "{told}");
+    }
+
+    // The run that is to correct it is refused while that instance exists, and says how to go on.
+    world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "now"})).await;
+    let refused = world.wait_for("the refusal", |one| condition(one, "Ready").0 == "False").await;
+    let message = condition(&refused, "Ready").2;
+    assert!(message.contains("cannot take over what FluxInstance/flux-b/flux owns"), "{message}");
+    assert!(message.contains("delete one of the two instances"), "{message}");
 }
