@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::common::connect::connect;
+use crate::common::operator::VERSION;
 use crate::common::registries::{RegistryArgs, read_key};
 use crate::shell::logging::{self, Encoding, Level};
 use crate::shell::{CliError, DurationArg, Exit, Shell, environment, interrupted};
@@ -266,7 +267,7 @@ fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result
         fetcher,
         extra_managers: args.override_manager.clone(),
         notifications,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         concurrency: usize::from(args.concurrent),
         host: environment::host_name().unwrap_or_default(),
         retry: RetryDelays {
@@ -280,7 +281,7 @@ fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result
 
 async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<Exit, CliError> {
     let options = options(args, shell, election)?;
-    let telemetry = Arc::new(Telemetry::new(env!("CARGO_PKG_VERSION"), &platform()));
+    let telemetry = Arc::new(Telemetry::new(VERSION, &platform()));
     let cluster = connect(shell, shell.global().context.as_deref()).await?;
     let cluster = cluster
         // Retries are in the log.

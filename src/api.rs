@@ -21,7 +21,7 @@ pub mod takeover;
 pub mod well_known;
 
 pub use checked::{CheckedInstance, InvalidInstance, Problem};
-pub use components::{Component, UnknownName, Variant};
+pub use components::{CONTAINER, Component, UnknownName, Variant, own_container};
 pub use flux_instance::*;
 pub use flux_report::*;
 pub use rules::FieldPath;

@@ -6,6 +6,7 @@ use flux_operator::k8s::fields;
 
 use crate::common::args::ObjectFormatArgs;
 use crate::common::list::no_namespace;
+use crate::common::operator::VERSION;
 use crate::common::read_source::{FromArgs, Source, within};
 use crate::shell::{CliError, Exit, Shell};
 
@@ -33,9 +34,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let viewed = within(
             shell,
             source.view(shell, |snapshot| {
-                let version = operator_version(snapshot).unwrap_or_else(|| env!("CARGO_PKG_VERSION").into());
-                let rows = stats(snapshot, None, true);
-                report(snapshot, rows, &namespace, version.trim_start_matches('v'), &platform())
+                let version = operator_version(snapshot).unwrap_or_else(|| VERSION.to_owned());
+                // As the operator writes it, whatever its image is tagged with.
+                let version = format!("v{}", version.trim_start_matches('v'));
+                report(snapshot, stats(snapshot, None, true), &namespace, &version, &platform())
             }),
         )
         .await??;

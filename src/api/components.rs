@@ -4,8 +4,22 @@ use std::fmt;
 use std::str::FromStr;
 
 use semver::Version;
+use serde_json::Value;
 
 use crate::format::version_range::is_at_least;
+use crate::k8s::fields;
+
+/// Name of the container of every controller of Flux, and of the operator.
+pub const CONTAINER: &str = "manager";
+
+/// Returns the container of a Deployment that runs the controller itself, among those that patches and meshes add in any order:
+/// the one of the usual name, else the one that is named like the Deployment, else the first.
+pub fn own_container(deployment: &Value) -> &Value {
+    let containers = fields::items(deployment, "/spec/template/spec/containers");
+    let named = |name: &str| containers.iter().find(|container| fields::text(container, "/name") == name);
+    let own = named(CONTAINER).or_else(|| named(fields::name(deployment)));
+    own.or(containers.first()).unwrap_or(&Value::Null)
+}
 
 /// A controller of Flux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,6 +180,21 @@ mod tests {
             assert_eq!(Variant::for_registry(variant.registry()), Some(variant));
         }
         assert_eq!(Variant::for_registry("registry.example.com/flux"), None);
+    }
+
+    #[test]
+    fn the_container_of_a_controller_is_found_wherever_it_stands() {
+        let own = |names: &[&str]| {
+            let containers: Vec<Value> = names.iter().map(|name| serde_json::json!({"name": name})).collect();
+            let deployment = serde_json::json!({"metadata": {"name": "source-controller"},
+                "spec": {"template": {"spec": {"containers": containers}}}});
+            fields::text(own_container(&deployment), "/name").to_owned()
+        };
+        assert_eq!(own(&["proxy", "manager"]), "manager");
+        assert_eq!(own(&["source-controller", "manager"]), "manager");
+        assert_eq!(own(&["proxy", "source-controller"]), "source-controller");
+        assert_eq!(own(&["proxy", "other"]), "proxy");
+        assert_eq!(own(&[]), "");
     }
 
     #[test]

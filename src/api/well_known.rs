@@ -26,6 +26,11 @@ pub const CLI_FIELD_MANAGER: &str = "flux-operator-ctl";
 /// Lease and Deployment name of the operator.
 pub const OPERATOR_NAME: &str = "flux-operator";
 
+/// Secret in which the reference operator says who has issued its entitlement; of its values only the issuer is ever kept.
+pub const ENTITLEMENT_SECRET: &str = "flux-operator-entitlement";
+/// Key of the issuer in [`ENTITLEMENT_SECRET`].
+pub const ENTITLEMENT_VENDOR: &str = "vendor";
+
 /// Labels and annotations of the operator.
 pub const OWNER_NAME_LABEL: &str = "fluxcd.controlplane.io/name";
 pub const OWNER_NAMESPACE_LABEL: &str = "fluxcd.controlplane.io/namespace";

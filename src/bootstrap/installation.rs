@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::BootstrapError;
 use crate::api::kinds::{self, DEPLOYMENT, INSTANCE, KUSTOMIZE_GROUP, ResourceType, SOURCE_GROUP};
 use crate::api::well_known::{INSTANCE_NAME, PART_OF_LABEL, SHARDING_KEY, VERSION_LABEL};
-use crate::api::{ClusterSpec, Component, DistributionSpec, FluxInstance, FluxInstanceSpec, ShardingSpec, SyncSpec};
+use crate::api::{
+    ClusterSpec, Component, DistributionSpec, FluxInstance, FluxInstanceSpec, ShardingSpec, SyncSpec, own_container,
+};
 use crate::cluster::{Cluster, ListOptions};
 use crate::format::image::split_image;
 use crate::k8s::{ObjectId, fields};
@@ -78,13 +80,9 @@ fn deployment<'a>(deployments: &'a [Value], name: &str) -> Option<&'a Value> {
     deployments.iter().find(|one| fields::name(one) == name)
 }
 
-fn container(deployment: &Value) -> &Value {
-    deployment.pointer("/spec/template/spec/containers/0").unwrap_or(&Value::Null)
-}
-
 /// The arguments of a controller.
 fn arguments(deployment: &Value) -> impl Iterator<Item = &str> {
-    fields::items(container(deployment), "/args").iter().filter_map(Value::as_str)
+    fields::items(own_container(deployment), "/args").iter().filter_map(Value::as_str)
 }
 
 fn argument<'a>(deployment: &'a Value, flag: &str) -> Option<&'a str> {
@@ -102,7 +100,7 @@ fn version(mains: &[(Component, &Value)]) -> Result<String, BootstrapError> {
 
 fn registry(mains: &[(Component, &Value)]) -> Result<String, BootstrapError> {
     let of = |component: &Component, deployment: &Value| {
-        let image = fields::text(container(deployment), "/image");
+        let image = fields::text(own_container(deployment), "/image");
         let name = split_image(image).repository.to_owned();
         name.strip_suffix(component.as_str()).map_or(name.clone(), |registry| registry.trim_end_matches('/').to_owned())
     };

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::BuildError;
 use super::settings::{Settings, Size};
-use crate::api::Component;
-use crate::api::well_known;
+use crate::api::{CONTAINER, Component, well_known};
 use crate::kustomize::{JsonPatch, Operation, Resource, child_mut, kind, name, strategic_merge};
 
 use Component::{
@@ -15,8 +14,6 @@ use Component::{
     SourceController, SourceWatcher,
 };
 
-/// The container of every Flux controller.
-const CONTAINER: &str = "manager";
 /// The flag that names the address under which artifacts are served.
 const STORAGE_ADDRESS: &str = "--storage-adv-addr";
 /// Where source-controller and source-watcher keep artifacts.

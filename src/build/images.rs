@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{BuildError, BuildWarning, WarningReason};
-use crate::api::{Component, ComponentImage, Variant};
+use crate::api::{CONTAINER, Component, ComponentImage, Variant};
 use crate::distribution::{Distribution, FluxVersion, PLACEHOLDER_REGISTRY};
 use crate::format::image::{ImageParts, split_image};
 use crate::kustomize::{ImageReplacement, kind, name};
@@ -102,7 +102,7 @@ fn words<const N: usize>(words: [&str; N]) -> String {
     words.join(", ")
 }
 
-/// Reads the images of the components back from built objects: from the container `manager` of the Deployment that is named
+/// Reads the images of the components back from built objects: from the container [`CONTAINER`] of the Deployment that is named
 /// like the component. A Deployment that a patch took away has no entry.
 pub(super) fn read_back(components: &[Component], objects: &[Value]) -> Result<Vec<ComponentImage>, BuildError> {
     let mut images = Vec::with_capacity(components.len());
@@ -117,7 +117,7 @@ pub(super) fn read_back(components: &[Component], objects: &[Value]) -> Result<V
             .and_then(Value::as_array)
             .ok_or_else(|| BuildError::Image(format!("Deployment/{component} has no containers")))?;
         for container in
-            containers.iter().filter(|container| container.get("name").and_then(Value::as_str) == Some("manager"))
+            containers.iter().filter(|container| container.get("name").and_then(Value::as_str) == Some(CONTAINER))
         {
             let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
             let (repository, tag, digest) = parse_reference(image)

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::inventory;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, POD};
+use crate::api::own_container;
 use crate::format::image::{ImageParts, split_image};
 use crate::k8s::fields;
 use crate::k8s::kstatus;
@@ -36,7 +37,7 @@ pub struct ComponentRow {
     pub status_message: String,
     /// Restarts of all containers of its pods.
     pub restarts: i64,
-    /// `cpu/memory` of the first container.
+    /// `cpu/memory` of the controller's own container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,7 +153,7 @@ pub fn rows(
 }
 
 fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
-    let container = fields::items(deployment, "/spec/template/spec/containers").first().unwrap_or(&Value::Null);
+    let container = own_container(deployment);
     let ImageParts { repository, tag, digest } = split_image(fields::text(container, "/image"));
     let health = kstatus::compute(deployment);
     let restarts = pods(snapshot, deployment)
@@ -234,6 +235,18 @@ mod tests {
         assert_eq!(row.extra_args, ["--concurrent=20"]);
         assert_eq!(row.missing_args, ["--enable-leader-election"]);
         assert_eq!(row.requests.as_deref(), Some("50m/64Mi"));
+    }
+
+    #[test]
+    fn a_component_shows_its_own_container_although_a_sidecar_stands_first() {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "source-controller", "namespace": "flux-system", "labels": {"app.kubernetes.io/part-of": "flux"}},
+            "spec": {"template": {"spec": {"containers": [
+                {"name": "proxy", "image": "registry.example.com/proxy:1.2.3", "args": ["--proxy"], "resources": {"limits": {"cpu": "9"}}},
+                {"name": "manager", "image": "ghcr.io/fluxcd/source-controller:v1.9.4", "args": ["--log-level=info"]}]}}}});
+        let rows = rows(&Snapshot::of_dump([deployment]), None, &[], |_| Some(vec!["--log-level=info".to_owned()]));
+        assert_eq!((rows[0].repository.as_str(), rows[0].tag.as_str()), ("ghcr.io/fluxcd/source-controller", "v1.9.4"));
+        assert!(rows[0].extra_args.is_empty() && rows[0].missing_args.is_empty() && rows[0].limits.is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `stats` and `export report`: what a FluxReport says, computed from the objects themselves.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -8,6 +10,7 @@ use super::read::snapshot::Snapshot;
 use super::resources::FluxObject;
 use super::trace;
 use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
+use crate::api::own_container;
 use crate::api::well_known::{self, condition::READY};
 use crate::k8s::fields;
 use crate::k8s::kstatus;
@@ -133,7 +136,7 @@ pub fn report(
     let component = |deployment: &&Value| {
         let health = kstatus::compute(deployment);
         json!({
-            "image": fields::text(deployment, "/spec/template/spec/containers/0/image"),
+            "image": fields::text(own_container(deployment), "/image"),
             "name": fields::name(deployment),
             "ready": health.is_current(),
             "status": format!("{} {}", health.status, health.message),
@@ -168,9 +171,9 @@ pub fn report(
 
 fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
     let entitlement = snapshot
-        .get(&SECRET, Some(namespace), "flux-operator-entitlement")
+        .get(&SECRET, Some(namespace), well_known::ENTITLEMENT_SECRET)
         .filter(|secret| fields::at(secret, "/data/token").is_some())
-        .map_or("Unknown".to_owned(), |_| "Issued".to_owned());
+        .map_or("Unknown".to_owned(), |secret| format!("Issued by {}", issuer(secret)));
     let mut distribution = Map::new();
     distribution.insert("entitlement".into(), entitlement.into());
     match snapshot.get(&CRD, None, FLUX_MARKER) {
@@ -192,6 +195,13 @@ fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
         }
     }
     distribution.into()
+}
+
+/// The issuer that the entitlement names; empty where it names none.
+fn issuer(entitlement: &Value) -> String {
+    let vendor = fields::text(entitlement, &format!("/data/{}", well_known::ENTITLEMENT_VENDOR));
+    let vendor = STANDARD.decode(vendor.trim()).unwrap_or_default();
+    String::from_utf8_lossy(&vendor).trim().to_owned()
 }
 
 /// The sync of the instance: its Kustomization and source.
@@ -258,6 +268,26 @@ mod tests {
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].running, rows[0].failing, rows[0].waiting, rows[0].suspended), (4, 1, 1, 1));
         assert_eq!(size_text(rows[0].storage_bytes), "8.4 MiB");
+    }
+
+    #[test]
+    fn a_report_names_the_issuer_of_the_entitlement_and_the_image_of_the_controller_itself() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "flux-operator-entitlement", "namespace": "fs"},
+            "data": {"token": "c2VjcmV0", "vendor": "Y29udHJvbHBsYW5l"}});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "source-controller",
+                "namespace": "fs", "labels": {"app.kubernetes.io/part-of": "flux"}},
+            "spec": {"template": {"spec": {"containers": [{"name": "proxy", "image": "proxy:1"}, {"name": "manager", "image": "s:v1"}]}}}});
+        let entitlement = |secret: Value| {
+            let snapshot = Snapshot::of_dump([secret, deployment.clone()]);
+            let report = report(&snapshot, vec![], "fs", "v1.0.0", "linux/amd64");
+            assert_eq!(report["spec"]["components"][0]["image"], "s:v1");
+            assert!(!report.to_string().contains("c2VjcmV0"), "{report}");
+            report["spec"]["distribution"]["entitlement"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(entitlement(secret.clone()), "Issued by controlplane");
+        let mut without_token = secret;
+        without_token["data"].as_object_mut().unwrap().remove("token");
+        assert_eq!(entitlement(without_token), "Unknown");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{CRD, DEPLOYMENT};
-use crate::api::well_known;
+use crate::api::{own_container, well_known};
 use crate::format::image::split_image;
 use crate::format::version_range::{VersionRange, parse_version_lenient};
 use crate::k8s::fields;
@@ -58,7 +58,7 @@ pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let operators = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
     let operator = operators.first()?;
-    let image = split_image(fields::text(operator, "/spec/template/spec/containers/0/image"));
+    let image = split_image(fields::text(own_container(operator), "/image"));
     let tag = image.tag.unwrap_or_default();
     let version = fields::label(operator, well_known::VERSION_LABEL).unwrap_or(tag);
     Some(version.to_owned()).filter(|v| !v.is_empty())

@@ -10,6 +10,7 @@ use super::requests::{CONCURRENCY, at_versions};
 use super::snapshot;
 use super::snapshot::{Answer, Need, Parts, Snapshot};
 use crate::api::kinds::SECRET;
+use crate::api::well_known::ENTITLEMENT_SECRET;
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::ResourceType;
 
@@ -145,8 +146,8 @@ async fn get(
     namespace: Option<&str>,
     name: &str,
 ) -> Result<Answer, ClusterError> {
-    let found = match *resource == SECRET {
-        // Whether it exists, without fetching what it holds.
+    let found = match *resource == SECRET && name != ENTITLEMENT_SECRET {
+        // Whether it exists, without fetching what it holds. The one that names an issuer is read, and trimmed at once.
         true => cluster.get_metadata(resource, namespace, name).await,
         false => {
             at_versions(cluster, resource, |version| async move { cluster.get(&version, namespace, name).await }).await
