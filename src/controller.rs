@@ -30,6 +30,7 @@ use crate::k8s::ObjectId;
 
 mod artifact;
 mod drift;
+mod exposition;
 mod fleet;
 mod instance;
 mod report;

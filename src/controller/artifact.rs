@@ -44,6 +44,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
             },
         }
         last = Instant::now();
+        shared.telemetry.began(Controller::Artifact);
         let succeeded = look(&cluster, &shared, &instance, &mut asked).await;
         let ended = if succeeded { Ended::Done(Some(interval)) } else { Ended::Failed };
         shared.telemetry.ended(Controller::Artifact, ended, last.elapsed());

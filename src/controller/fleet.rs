@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::{Shared, Wires};
+use crate::api::crd;
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
 use crate::cluster::watch::{Change, Follower};
@@ -116,7 +117,7 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
     let row = ResourceRow::new(kind, object.clone());
     // A suspended resource keeps the readiness it had.
     let ready = object.condition(condition::READY).map_or_else(
-        || if kind.has_status { "Unknown".to_owned() } else { "True".to_owned() },
+        || if object.becomes_ready(kind) { "Unknown".to_owned() } else { "True".to_owned() },
         |ready| ready.status.clone(),
     );
     let suspended = if object.is_suspended(kind) { "True" } else { "False" };
@@ -129,11 +130,20 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
         row.reason,
         suspended.into(),
     ];
+    let spec = &object.spec;
+    // The values of the reference, whose dashboards filter on them. The URL of a Receiver is left out on purpose: its path is a secret,
+    // and metrics are open to more people than the object.
+    let (url, reference, source) = match kind.kind {
+        "Bucket" => (spec.endpoint.as_deref(), spec.bucket_name.as_deref(), object.source_name()),
+        "ImageRepository" => (spec.image.as_deref(), None, None),
+        "ImagePolicy" => (None, None, spec.image_repository_ref.as_ref().map(|one| one.name.as_str())),
+        _ => (spec.url.as_deref(), object.checkout(), object.source_name()),
+    };
     let more = more.iter().map(|label| match *label {
         "revision" => text(object.revision().as_deref()),
-        "url" => text(object.spec.url.as_deref()),
-        "ref" => text(object.checkout()),
-        "source_name" => text(object.source_name()),
+        "url" => text(url),
+        "ref" => text(reference),
+        "source_name" => text(source),
         "path" => text(object.spec.path.as_deref()),
         "resources" => object.status.inventory.as_ref().map_or(0, |inventory| inventory.entries.len()).to_string(),
         _ => String::new(),
@@ -203,6 +213,11 @@ impl Fleet {
         if self.kinds().remove(kind.kind).is_some_and(|objects| !objects.api_version.is_empty()) {
             self.changed();
         }
+    }
+
+    /// How many objects of a kind there are.
+    fn count(&self, kind: &'static FluxKind) -> usize {
+        self.kinds().get(kind.kind).map_or(0, |objects| objects.kept.len())
     }
 
     /// The counts of every kind that is installed.
@@ -298,6 +313,7 @@ async fn follow(
     let fresh = || Backoff::new(PAUSES[0], PAUSES[1]);
     let mut pauses = fresh();
     let mut tries = 0;
+    let mut is_warned = false;
     loop {
         definitions = definitions.resubscribe();
         let begun = Instant::now();
@@ -307,7 +323,7 @@ async fn follow(
                 if fleet.end_list(kind, end.resource.api_version()) {
                     wires.report.notify_one();
                 }
-                follow_from(&cluster, fleet, kind, end).await;
+                follow_from(&cluster, fleet, kind, end, &mut is_warned).await;
                 if begun.elapsed() >= LONG_LIFE {
                     pauses = fresh();
                 }
@@ -344,7 +360,8 @@ async fn list(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind) -> Resu
 }
 
 /// Ends when the kind has to be listed again.
-async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, end: ListEnd) {
+async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, end: ListEnd, is_warned: &mut bool) {
+    warn_if_not_served(fleet, kind, is_warned);
     let Some(version) = end.resource_version else { return };
     let options = ListOptions::default();
     let mut following = Follower::new(cluster, end.resource, None, options, Some(version)).patient();
@@ -354,7 +371,24 @@ async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, 
             Change::Gone(object) => fleet.remove(kind, &FluxObject::of(&object)),
             Change::All(_) => {}
         }
+        warn_if_not_served(fleet, kind, is_warned);
     }
+}
+
+/// Says once that objects of a kind are stored and counted, and not reconciled: no condition of theirs would ever tell.
+fn warn_if_not_served(fleet: &Fleet, kind: &'static FluxKind, is_warned: &mut bool) {
+    if *is_warned || !crd::NOT_SERVED.contains(&kind.kind) {
+        return;
+    }
+    let count = fleet.count(kind);
+    if count == 0 {
+        return;
+    }
+    *is_warned = true;
+    tracing::warn!(
+        "this operator does not serve {}: {count} stored, none of them is reconciled unless another operator does it",
+        kind.kind
+    );
 }
 
 #[cfg(test)]
@@ -390,6 +424,16 @@ mod tests {
                 "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": ""}]}});
         set(&fleet, "gitrepo", &git);
         set(&fleet, "provider", &json!({"metadata": {"name": "p", "namespace": "apps"}}));
+        let bucket = json!({"endpoint": "s3.example.com", "bucketName": "bkt"});
+        set(&fleet, "bucket", &json!({"metadata": {"name": "b", "namespace": "apps"}, "spec": bucket}));
+        let images = json!({"image": "ghcr.io/x/y"});
+        set(&fleet, "imagerepo", &json!({"metadata": {"name": "img", "namespace": "apps"}, "spec": images}));
+        let policy = json!({"imageRepositoryRef": {"name": "img"}});
+        set(&fleet, "imagepolicy", &json!({"metadata": {"name": "pol", "namespace": "apps"}, "spec": policy}));
+        let receiver = json!({"webhookPath": "/hook/canary"});
+        set(&fleet, "receiver", &json!({"metadata": {"name": "rec", "namespace": "apps"}, "status": receiver}));
+        let charts = json!({"type": "oci", "url": "oci://example.com/charts"});
+        set(&fleet, "helmrepo", &json!({"metadata": {"name": "charts", "namespace": "apps"}, "spec": charts}));
         let chart = json!({"spec": {"sourceRef": {"kind": "HelmRepository", "name": "r"}}});
         set(&fleet, "hr", &json!({"metadata": {"name": "h", "namespace": "apps"}, "spec": {"chart": chart}}));
         let entries = json!({"inventory": {"entries": [{"id": "a", "v": "v1"}, {"id": "b", "v": "v1"}]}});
@@ -404,6 +448,20 @@ mod tests {
              source_name=\"\",path=\"\"} 1"
         );
         assert!(line(&metrics, "flux_resource_info{uid=\"\",kind=\"Provider\"").contains("ready=\"True\""));
+        for (kind, labels) in [
+            ("Bucket", "url=\"s3.example.com\",ref=\"bkt\",source_name=\"\""),
+            ("ImageRepository", "url=\"ghcr.io/x/y\",ref=\"\",source_name=\"\""),
+            ("ImagePolicy", "url=\"\",ref=\"\",source_name=\"img\""),
+            ("Receiver", "url=\"\",ref=\"\",source_name=\"\""),
+            (
+                "HelmRepository",
+                "ready=\"True\",reason=\"\",suspended=\"False\",revision=\"\",url=\"oci://example.com/charts\"",
+            ),
+        ] {
+            let line = line(&metrics, &format!("flux_resource_info{{uid=\"\",kind=\"{kind}\""));
+            assert!(line.contains(labels), "{line}");
+        }
+        assert!(!metrics.contains("canary"), "the path of a Receiver is a secret");
         let release = line(&metrics, "flux_resource_info{uid=\"\",kind=\"HelmRelease\"");
         assert!(release.contains("ready=\"Unknown\"") && release.contains("source_name=\"r\""), "{release}");
         assert!(line(&metrics, "flux_resourceset_info{").contains("resources=\"2\""), "{metrics}");

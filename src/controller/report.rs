@@ -76,7 +76,10 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 };
                 shared.telemetry.ended(Controller::Report, ended, begun.elapsed());
             }
-            () = wires.report.notified() => (due, is_asked) = (soon(due), true),
+            () = wires.report.notified() => {
+                shared.telemetry.asked(Controller::Report);
+                (due, is_asked) = (soon(due), true);
+            }
             change = reports.next() => {
                 let before = seen.take();
                 seen = match change {
@@ -92,6 +95,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
                 if annotations(&before) != annotations(&seen) {
+                    shared.telemetry.asked(Controller::Report);
                     (due, is_asked) = (soon(due), true);
                 }
             }

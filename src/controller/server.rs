@@ -14,13 +14,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::Telemetry;
+use super::exposition::Exposition;
 
 /// Who opens a connection and says nothing is not waited for.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections at a time; more wait.
 const CONNECTIONS: usize = 64;
-/// The text format of OpenMetrics (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Which paths an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +86,17 @@ fn answer(request: &Request<Incoming>, endpoints: Endpoints, telemetry: &Telemet
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
     }
     match (endpoints, path) {
-        (Endpoints::Metrics, "/metrics") => {
-            let mut response = Response::new(telemetry.metrics());
-            response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(METRICS_TYPE));
-            response
-        }
+        (Endpoints::Metrics, "/metrics") => metrics(Exposition::accepted_by(request.headers()), telemetry),
         (Endpoints::Health, "/healthz" | "/readyz") => text(StatusCode::OK, "ok"),
         _ => text(StatusCode::NOT_FOUND, "not found\n"),
     }
+}
+
+fn metrics(format: Exposition, telemetry: &Telemetry) -> Response<String> {
+    let mut response = Response::new(format.write(telemetry.metrics()));
+    let content_type = header::HeaderValue::from_static(format.content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
 }
 
 fn text(status: StatusCode, text: &str) -> Response<String> {

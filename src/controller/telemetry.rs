@@ -3,6 +3,7 @@
 //! The names are those of the reference and of controller-runtime, which the usual dashboards draw
 //! (<https://book.kubebuilder.io/reference/metrics-reference>).
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -271,9 +272,12 @@ impl Telemetry {
     }
 
     pub(super) fn asked(&self, controller: Controller) {
-        self.adds.get_or_create(&controller.queue()).inc();
         self.depth.get_or_create(&controller.queue()).set(1);
-        self.state().asked.entry(controller).or_insert_with(Instant::now);
+        // A run that is due already is not added again.
+        if let Entry::Vacant(first) = self.state().asked.entry(controller) {
+            first.insert(Instant::now());
+            self.adds.get_or_create(&controller.queue()).inc();
+        }
     }
 
     pub(super) fn began(&self, controller: Controller) {
@@ -283,9 +287,12 @@ impl Telemetry {
         let mut state = self.state();
         let now = Instant::now();
         state.began.insert(controller, now);
-        if let Some(asked) = state.asked.remove(&controller) {
-            self.queue_time.get_or_create(&controller.queue()).observe((now - asked).as_secs_f64());
-        }
+        // A run that its interval made due was added and begun in one.
+        let asked = state.asked.remove(&controller).unwrap_or_else(|| {
+            self.adds.get_or_create(&controller.queue()).inc();
+            now
+        });
+        self.queue_time.get_or_create(&controller.queue()).observe((now - asked).as_secs_f64());
         *state.dump.runs.entry(name).or_default() += 1;
         state.dump.working.retain(|one| *one != name);
         state.dump.working.push(name);
@@ -481,6 +488,27 @@ mod tests {
         assert!(operator.contains("version=\"1.2.3\"") && operator.contains("platform=\"linux/amd64\""), "{operator}");
         telemetry.instance(None);
         assert!(!telemetry.metrics().contains("flux_instance_info{"));
+    }
+
+    #[test]
+    fn every_run_was_added_to_its_queue_once_whatever_made_it_due() {
+        let telemetry = Telemetry::new("1", "linux/amd64");
+        let run = |requests: usize| {
+            (0..requests).for_each(|_| telemetry.asked(Controller::Report));
+            telemetry.began(Controller::Report);
+            telemetry.ended(Controller::Report, Ended::Done(None), Duration::ZERO);
+        };
+        run(0);
+        run(1);
+        run(3);
+        let metrics = telemetry.metrics();
+        for metric in ["workqueue_adds_total", "workqueue_queue_duration_seconds_count"] {
+            assert_eq!(
+                line(&metrics, &format!("{metric}{{name=\"fluxreport\"")).rsplit(' ').next(),
+                Some("3"),
+                "{metric}"
+            );
+        }
     }
 
     #[test]

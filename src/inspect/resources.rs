@@ -270,6 +270,12 @@ impl FluxObject {
         kind.suspension.is_set_by(annotation, Some(self.spec.suspend))
     }
 
+    /// Whether a controller reports on the object. A Provider, an Alert and a HelmRepository of type `oci` have no status at all: they
+    /// are configuration of others (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
+    pub fn becomes_ready(&self, kind: &FluxKind) -> bool {
+        kind.has_status && !(kind.kind == "HelmRepository" && self.spec.kind.as_deref() == Some("oci"))
+    }
+
     /// What of its source is used: a branch, a tag, a range, a digest.
     pub fn checkout(&self) -> Option<&str> {
         self.spec.checkout.as_ref().and_then(Checkout::text)
@@ -363,8 +369,7 @@ pub struct ResourceRow {
 impl ResourceRow {
     pub fn new(kind: &'static FluxKind, object: FluxObject) -> Self {
         let ready = object.condition(well_known::condition::READY).cloned();
-        // A Provider or Alert has no status at all: it is a configuration, not something that becomes ready.
-        let has_status = kind.has_status || object.status.conditions.is_some();
+        let has_status = object.becomes_ready(kind) || object.status.conditions.is_some();
         let (status, message) = match (&ready, object.is_suspended(kind)) {
             _ if object.metadata.deletion_timestamp.is_some() => {
                 ("Unknown".to_owned(), fields::BEING_DELETED.to_owned())
@@ -428,6 +433,8 @@ mod tests {
     #[test]
     fn kinds_without_status_are_ready_and_others_not_initialized() {
         assert_eq!(row("provider", json!({"metadata": {"name": "p"}})).ready, "True");
+        assert_eq!(row("helmrepo", json!({"metadata": {"name": "p"}, "spec": {"type": "oci"}})).ready, "True");
+        assert_eq!(row("helmrepo", json!({"metadata": {"name": "p"}, "spec": {"type": "default"}})).ready, "Unknown");
         let ks = row("ks", json!({"metadata": {"name": "p"}}));
         assert_eq!((ks.ready.as_str(), ks.message.as_str()), ("Unknown", "Not initialized"));
     }
