@@ -16,7 +16,7 @@ use crate::common::manifest_file::read_instance_for;
 use crate::common::operator::way_without;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
-    reconcile_here,
+    reconcile_here, refuse_beside_running_operator,
 };
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
@@ -126,6 +126,8 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
     let target = Target::of_instance(&manifest.instance);
     let mode = args.progress.progress;
     if args.dry_run.dry_run == Some(DryRun::Server) {
+        let without = command_without_in_process(session, args, &target);
+        refuse_beside_running_operator(session, &args.in_process, &target, &without).await?;
         let plan = run_in_process::plan(session, &target, Some(manifest), &args.distribution, mode).await?;
         let place = session.place(&target.reference());
         for (definition, lost) in plan.lost_custom_resources() {

@@ -123,6 +123,17 @@ pub fn refuse_beside_operator(
     }
 }
 
+/// Refuses what [`refuse_beside_operator`] does, for a dry run: the run itself looks under its lease.
+pub async fn refuse_beside_running_operator(
+    session: &Session<'_>,
+    args: &InProcessArgs,
+    target: &Target,
+    without: &str,
+) -> Result<(), CliError> {
+    let coverage = session.operator_coverage(target).await?;
+    refuse_beside_operator(session, args, &target.reference(), &coverage, without)
+}
+
 fn refused(session: &Session<'_>, reference: &str) -> CliError {
     CliError::failed(format!("cannot work on {} in this process", session.place(reference))).object(reference)
 }

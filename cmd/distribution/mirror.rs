@@ -182,7 +182,7 @@ async fn mirror(
     };
     if args.dry_run {
         let manifest = image.from.manifest(&image.name).await.map_err(|error| missing(args, &error))?;
-        let is_there = image.to.manifest(&manifest.digest.to_string()).await.is_ok();
+        let is_there = is_there(&image.to, &manifest.digest.to_string()).await?;
         return Ok(view(manifest.digest.to_string(), 0, if is_there { "present" } else { "missing" }));
     }
     let copied = image.copy(copier, progress).await;
@@ -194,6 +194,16 @@ async fn mirror(
         image.to.check(&copied.digest).await.map_err(|error| registry_error(&error))?;
     }
     Ok(view(copied.digest.to_string(), copied.bytes, if copied.was_complete { "present" } else { "copied" }))
+}
+
+/// Whether the destination has a manifest. What would end the copy ends the dry run, too; a registry that denies to read what it does
+/// not have yet may still take it.
+async fn is_there(to: &Place, reference: &str) -> Result<bool, CliError> {
+    match to.manifest(reference).await {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.reason, Reason::NotFound { .. } | Reason::Denied { .. }) => Ok(false),
+        Err(error) => Err(registry_error(&error)),
+    }
 }
 
 /// A packed file may hold the list of images only.
@@ -222,6 +232,7 @@ async fn mirror_artifact(
         state,
     };
     if args.dry_run {
+        is_there(&target, &version.name).await?;
         return Ok(view(String::new(), "planned"));
     }
     let (digest, state) = match from {

@@ -7,6 +7,7 @@ use flux_operator::request::{reconcile_patch, token};
 use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here,
+    refuse_beside_running_operator,
 };
 use crate::common::{RequestKind, Session, Target, request_and_follow, suspended};
 use crate::shell::confirm::ConfirmArgs;
@@ -72,7 +73,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
     let shell = session.shell;
     let mode = args.progress.progress;
+    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
     if args.dry_run.dry_run == Some(DryRun::Server) {
+        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
         let plan = run_in_process::plan(session, target, None, &args.distribution, mode).await?;
         if plan.suspended {
             return Err(suspended(session, target));
@@ -85,7 +88,6 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
         return Ok(Exit::Done);
     }
     let distributions = shell.interruptible(args.distribution.open(shell)).await?;
-    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
     let mut options = run_in_process::options(&args.in_process, &args.distribution);

@@ -15,6 +15,7 @@ use crate::common::connect::cli_error;
 use crate::common::operator::way_without;
 use crate::common::run_in_process::{
     self, DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, plan_counts, reconcile_here,
+    refuse_beside_running_operator,
 };
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
@@ -132,7 +133,14 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     if let Some(owner) = fields::label(&live, "kustomize.toolkit.fluxcd.io/name") {
         shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));
     }
-    if args.dry_run || (instance.spec == build.spec && !plan.has_changes()) {
+    if instance.spec == build.spec && !plan.has_changes() {
+        return Ok(None);
+    }
+    if args.in_process.in_process {
+        let without = session.command(&format!("rollback {}", target.words()), &target.namespace);
+        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
+    }
+    if args.dry_run {
         return Ok(None);
     }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);

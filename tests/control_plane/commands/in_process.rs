@@ -265,7 +265,13 @@ async fn a_running_operator_keeps_the_work_and_its_controllers_are_followed(clus
     own.operator().await;
     let before = own.instances().get("flux").await.unwrap().metadata.resource_version;
     for refused in ["apply instance -f flux.yaml --in-process", "reconcile instance --in-process"] {
-        own.run(refused).await.exits(1).stderr_has("host_1 holds lease/flux-system").stderr_has("--force-in-process");
+        for refused in [refused.to_owned(), format!("{refused} --dry-run=server")] {
+            own.run(&refused)
+                .await
+                .exits(1)
+                .stderr_has("host_1 holds lease/flux-system")
+                .stderr_has("--force-in-process");
+        }
     }
     assert_eq!(own.instances().get("flux").await.unwrap().metadata.resource_version, before);
     own.run("reconcile instance --in-process --force-in-process").await.exits(0);
@@ -686,11 +692,11 @@ async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_it
     for arguments in [
         "apply -f flux.yaml --wait=false",
         "apply instance -f flux.yaml --wait=false --yes",
-        "install -f flux.yaml --wait=false --yes",
+        "install --image x/y:v1 -f flux.yaml --wait=false --yes",
     ] {
         is_refused_for_the_context(protected(arguments).await);
     }
-    protected("install -f flux.yaml --wait=false --confirm-context prod")
+    protected("install --image x/y:v1 -f flux.yaml --wait=false --confirm-context prod")
         .await
         .exits(2)
         .stderr_has("the context is test");
@@ -811,7 +817,7 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
         "uninstall instance --in-process --yes",
     ];
     refused_as_protected(&own, protected, &lines).await;
-    own.run("install --timeout 60s").await.exits(0);
+    own.run("install --image x/y:v1 --timeout 60s").await.exits(0);
     let set = json!({
         "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
         "metadata": {"name": "set", "finalizers": ["fluxcd.controlplane.io/finalizer"]},
