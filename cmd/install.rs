@@ -1,7 +1,7 @@
 //! `install`: the operator on a cluster, with an instance if wanted.
 
 use flux_operator::api::manifest::Manifest;
-use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, OPERATOR_NAME};
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{
     InstallPlan, Installed, OperatorParams, install, install_plan, manifest_text, manifests,
@@ -16,7 +16,7 @@ use crate::common::args::WaitArgs;
 use crate::common::connect::cli_error;
 use crate::common::instance_args::InstanceArgs;
 use crate::common::manifest_file::{read_instance_at, read_secrets};
-use crate::common::operator::{OPERATOR_IMAGE, VERSION, operator_error, warn_of_unserved};
+use crate::common::operator::{VERSION, operator_error, required_image, warn_of_unserved};
 use crate::common::run_in_process::{DistributionArgs, Listener, agree_to_store, read_unless_second};
 use crate::common::{Followed, Session, Target, uid_of, until_ready};
 use crate::shell::confirm::ConfirmArgs;
@@ -44,14 +44,15 @@ const INSTANCE: &str = "Instance options";
     # With an instance and the secret it syncs with\n  \
     flux-operator create secret basic-auth git --username flux --export \\\n    \
     > secret.yaml\n  \
-    flux-operator install -f flux.yaml --secret secret.yaml\n\n  \
+    flux-operator install --image registry.example.com/flux-operator:v1 \\\n    \
+    -f flux.yaml --secret secret.yaml\n\n  \
     # Manifests for Git\n  \
-    flux-operator install --export > flux-operator.yaml")]
+    flux-operator install --image registry.example.com/flux-operator:v1 \\\n    \
+    --export > flux-operator.yaml")]
 pub struct Args {
-    /// Image of the operator; the default is a placeholder until images are
-    /// published
-    #[arg(long, value_name = "IMAGE", default_value = OPERATOR_IMAGE, help_heading = OPERATOR)]
-    pub image: String,
+    /// Image of the operator; there is no default until images are published
+    #[arg(long, value_name = "IMAGE", help_heading = OPERATOR)]
+    pub image: Option<String>,
     /// Secret that the operator's pods pull their image with, repeatable
     #[arg(long, value_name = "NAME", help_heading = OPERATOR, add = crate::common::complete::secrets())]
     pub pull_secret: Vec<String>,
@@ -99,11 +100,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let image = required_image(args.image.as_deref())?;
     if args.filename.is_some() && args.described.is_given() {
         return Err(CliError::usage("-f names an instance, and other flags describe one").hint("use one of the two"));
     }
     if args.export {
-        return export(args, shell);
+        return export(args, image, shell);
     }
     shell.run(async {
         let session = Session::open(shell).await?;
@@ -112,7 +114,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // An operator looks at its own namespace only.
         let namespace = wanted.as_ref().map_or(usual, namespace_of);
         let secrets = secrets(args, &namespace, shell)?;
-        let params = args.params(&namespace);
+        let params = args.params(&namespace, image);
         let key = format!("deployment/{namespace}/flux-operator");
         let attempted = format!("plan {key}");
         let plan = bounded(&session, &attempted, install_plan(&session.cluster, &params));
@@ -130,6 +132,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         warn(&session, &plan, &namespace);
         if args.dry_run {
             shell.print(&listing(&plan))?;
+        }
+        if let Some(refusal) = plan.refusal(args.ignore_resourcesets) {
+            return Err(operator_error(&session, &refusal, "install", &key));
+        }
+        if args.dry_run {
             let more = if wanted.is_some() { ", then apply the instance" } else { "" };
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
             return Ok(Exit::Done);
@@ -163,13 +170,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 impl Args {
-    fn params(&self, namespace: &str) -> OperatorParams {
+    fn params(&self, namespace: &str, image: &str) -> OperatorParams {
         OperatorParams {
             replicas: self.replicas,
             cluster_admin: self.cluster_admin,
             image_pull_secrets: self.pull_secret.clone(),
             extra_args: self.operator_arg.clone(),
-            ..OperatorParams::new(namespace, self.image.clone(), VERSION)
+            ..OperatorParams::new(namespace, image, VERSION)
         }
     }
 
@@ -178,11 +185,11 @@ impl Args {
     }
 }
 
-fn export(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+fn export(args: &Args, image: &str, shell: &Shell) -> Result<Exit, CliError> {
     let usual = shell.global().namespace().unwrap_or(DEFAULT_NAMESPACE).to_owned();
     let wanted = shell.run(wanted(args, &usual, None, shell))?;
     let namespace = wanted.as_ref().map_or(usual, namespace_of);
-    let mut objects = manifests(&args.params(&namespace));
+    let mut objects = manifests(&args.params(&namespace, image));
     objects.extend(wanted.map(|wanted| wanted.written));
     let text = manifest_text(&objects, &namespace)
         .map_err(|error| CliError::failed("cannot print the manifests").caused_by(&error))?;
@@ -272,8 +279,19 @@ fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
     }
     if let Some(release) = &plan.helm_release {
         session.shell.warn(&format!(
-            "the operator belongs to the Helm release {release}: the next `helm upgrade` would undo this"
+            "the operator belongs to the Helm release {release}: the next `helm upgrade` undoes this, or fails with conflicts until it is run with --force-conflicts (Helm 4)"
         ));
+    }
+    let account = format!("ServiceAccount/{namespace}/{OPERATOR_NAME}");
+    for id in plan.removes.iter().filter(|id| plan.is_admin_binding(id)) {
+        session.shell.warn(&format!("{id} is removed: {account} is no longer cluster-admin; --cluster-admin keeps it"));
+    }
+    for id in &plan.admin_bindings {
+        session.shell.warn(&format!("{id} binds {account} to cluster-admin and stays: the operator may do anything"));
+        session.shell.hint(&format!("take {account} out of it, or install with --cluster-admin"));
+    }
+    for (service, port, name) in &plan.closed_ports {
+        session.shell.warn(&format!("{service} loses port {port} ({name}): this operator serves nothing there"));
     }
     warn_of_unserved(session, &plan.unserved, namespace);
 }
@@ -326,12 +344,18 @@ mod tests {
     use flux_operator::format::yaml;
 
     use super::*;
+    use crate::common::operator::{IMAGE_PLACEHOLDER, with_placeholder_explained};
 
     #[test]
-    fn the_default_image_carries_the_version_of_this_program() {
-        assert!(OPERATOR_IMAGE.ends_with(&format!(":{VERSION}")));
-        let objects = manifests(&OperatorParams::new("fs", OPERATOR_IMAGE, VERSION));
-        let text = manifest_text(&objects, "fs").unwrap();
-        assert_eq!(yaml::parse_documents(&text).unwrap().len(), objects.len());
+    fn the_placeholder_of_the_image_is_explained_once_and_reads_back() {
+        let objects = manifests(&OperatorParams::new("fs", IMAGE_PLACEHOLDER, VERSION));
+        let text = with_placeholder_explained(&manifest_text(&objects, "fs").unwrap());
+        assert_eq!(text.matches("never pulled").count(), 1);
+        assert_eq!(yaml::parse_documents(&text).unwrap(), objects);
+        // No client of registries takes a name in upper case.
+        assert!(IMAGE_PLACEHOLDER.chars().all(|letter| letter.is_ascii_uppercase()));
+        for image in [None, Some(""), Some(" ")] {
+            assert_eq!(required_image(image).unwrap_err().exit(), Exit::Usage);
+        }
     }
 }

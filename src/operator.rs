@@ -3,6 +3,7 @@
 //! ```text
 //! rights, manifests     what runs the operator, as values and as text; each right with its reason
 //! install, uninstall    a plan first, then the plan carried out
+//! bindings              ClusterRoleBindings of its ServiceAccount, its own and those of others
 //! resource_sets         objects of kinds that this operator does not serve
 //! ```
 //! What the operator does once it runs is none of this room's business.
@@ -14,6 +15,7 @@ use crate::k8s::ObjectId;
 use crate::reconcile::ApplyError;
 use crate::reconcile::health::Goal;
 
+mod bindings;
 mod install;
 mod manifests;
 mod resource_sets;
@@ -23,7 +25,7 @@ mod uninstall;
 pub use crate::reconcile::uninstall::Kept;
 pub use install::{InstallPlan, Installed, install, install_plan};
 pub use manifests::{OperatorParams, manifest_text, manifests};
-pub use resource_sets::{Released, UnservedObject, operators_that_serve, release, unserved_objects};
+pub use resource_sets::{Released, UnservedObject, refuse_if_served, release, unserved_objects};
 pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
 
 /// How long a definition may take until it is served, where nobody said how long to wait.
@@ -42,6 +44,9 @@ pub enum OperatorError {
     Served { operators: Vec<ObjectId> },
     #[error("{} exists", some(instances))]
     InstancesExist { instances: Vec<ObjectId> },
+    /// Helm would install it again, or fail at what it no longer finds.
+    #[error("it belongs to the Helm release {release}")]
+    HelmRelease { release: String, namespace: String },
     /// What was waited for is not as it should be.
     #[error("{}", settled_text(*goal, objects))]
     NotSettled { goal: Goal, objects: Vec<crate::reconcile::Unhealthy> },

@@ -12,8 +12,30 @@ use crate::shell::{CliError, Exit};
 
 /// Version of this program as labels and tags say it.
 pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
-/// A placeholder until images are published.
-pub const OPERATOR_IMAGE: &str = concat!("ghcr.io/flux-operator/flux-operator:v", env!("CARGO_PKG_VERSION"));
+/// Stands for the image in manifests that name none. It is not a valid reference, so no name that somebody registers can match it.
+pub const IMAGE_PLACEHOLDER: &str = "IMAGE";
+/// The reason for not having a default image.
+pub const NO_DEFAULT_IMAGE: &str =
+    "no image of this program is published yet, so any default would be a name that somebody else could register";
+pub const HOW_TO_BUILD_AN_IMAGE: &str = "build one with deploy/Dockerfile and push it to a registry of yours";
+
+/// Returns the image to run, or refuses to go on without one.
+pub fn required_image(image: Option<&str>) -> Result<&str, CliError> {
+    image.map(str::trim).filter(|image| !image.is_empty()).ok_or_else(|| {
+        CliError::usage("the image of the operator is not given")
+            .cause(NO_DEFAULT_IMAGE)
+            .hint(format!("{HOW_TO_BUILD_AN_IMAGE}, then add --image REGISTRY/NAME:TAG"))
+    })
+}
+
+/// Says in manifests with [`IMAGE_PLACEHOLDER`] what to put there.
+pub fn with_placeholder_explained(manifests: &str) -> String {
+    let line = format!("        image: {IMAGE_PLACEHOLDER}\n");
+    let comment = format!(
+        "        # Put the image here: {NO_DEFAULT_IMAGE}.\n        # {IMAGE_PLACEHOLDER} is not a valid reference and is never pulled: {HOW_TO_BUILD_AN_IMAGE}.\n"
+    );
+    manifests.replace(&line, &format!("{comment}{line}"))
+}
 
 /// Puts an error into the words and exit codes of the command line.
 pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, key: &str) -> CliError {
@@ -33,6 +55,9 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
         OperatorError::InstancesExist { instances } => {
             let told = instances.iter().fold(failed(), |told, one| told.cause(format!("{one} exists")));
             told.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
+        }
+        OperatorError::HelmRelease { release, namespace } => {
+            failed().caused_by(error).hint(format!("helm uninstall {release} -n {namespace}"))
         }
         OperatorError::Served { .. } => failed()
             .caused_by(error)
@@ -62,7 +87,7 @@ pub fn restart(session: &Session<'_>, deployment: &ObjectId) -> String {
     format!("restart it with `{}`", session.whereto().command(&NextStep::Restart(deployment.clone())))
 }
 
-/// Names each object that nobody serves, and how to let go of them.
+/// Names each object that would not be served, and how to let go of them.
 pub fn warn_of_unserved(session: &Session<'_>, unserved: &[UnservedObject], namespace: &str) {
     for one in unserved {
         session.shell.warn(&unserved_text(one));
@@ -73,9 +98,11 @@ pub fn warn_of_unserved(session: &Session<'_>, unserved: &[UnservedObject], name
     }
 }
 
-/// `ResourceSet/apps/web is not served: …`.
+/// `ResourceSet/apps/web would not be served: …`. Another operator may serve it now.
 pub fn unserved_text(one: &UnservedObject) -> String {
-    let manages = if one.manages > 0 { format!(", it manages {}", objects(one.manages)) } else { String::new() };
-    let hangs = if one.has_finalizer { ", and it would hang when it is deleted" } else { "" };
-    format!("nobody serves {}{manages}{hangs}", one.object)
+    let manages = (one.manages > 0).then(|| format!("it manages {}", objects(one.manages)));
+    let hangs = one.has_finalizer.then(|| "it would hang when it is deleted".to_owned());
+    let facts: Vec<String> = manages.into_iter().chain(hangs).collect();
+    let colon = if facts.is_empty() { "" } else { ": " };
+    format!("{} would not be served{colon}{}", one.object, facts.join(", and "))
 }

@@ -11,7 +11,7 @@ use flux_operator::operator::{OperatorParams, manifest_text, manifests};
 use futures::{StreamExt, TryStreamExt};
 
 use super::{BLOBS_AT_ONCE, IMAGES_AT_ONCE, ImageArgs, ListedImage, MirrorImage, newest};
-use crate::common::operator::{OPERATOR_IMAGE, VERSION};
+use crate::common::operator::{IMAGE_PLACEHOLDER, VERSION, with_placeholder_explained};
 use crate::common::registries::{in_time, registry_error};
 use crate::shell::progress::{Progress, ProgressArgs};
 use crate::shell::{CliError, Exit, Shell};
@@ -94,10 +94,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// What `install --export` prints for this image, or for the one that releases have.
+/// What `install --export` prints for this image; without one, with a placeholder that says what to put there.
 fn operator_manifests(image: Option<&str>) -> Result<String, CliError> {
-    let params = OperatorParams::new(DEFAULT_NAMESPACE, image.unwrap_or(OPERATOR_IMAGE), VERSION);
+    let params = OperatorParams::new(DEFAULT_NAMESPACE, image.unwrap_or(IMAGE_PLACEHOLDER), VERSION);
     manifest_text(&manifests(&params), DEFAULT_NAMESPACE)
+        .map(|text| with_placeholder_explained(&text))
         .map_err(|error| CliError::failed("cannot write the manifests of the operator").caused_by(&error))
 }
 

@@ -103,7 +103,7 @@ fn bootstrap_error(session: &Session<'_>, error: &BootstrapError, namespace: &st
         BootstrapError::Manifest(manifest) => manifest_error(manifest, &format!("cannot make an instance of {what}")),
         BootstrapError::NotInstalled { .. } => failed()
             .with_exit(Exit::NotFound)
-            .hint("name the namespace with -n, or install Flux with `flux-operator install --instance`"),
+            .hint("name the namespace with -n, or install Flux with `flux-operator install --image IMAGE --instance`"),
         BootstrapError::HasInstance { .. } => failed().hint("there is nothing to migrate: see `flux-operator status`"),
         BootstrapError::SeveralVersions(_) => failed().hint("bring all controllers to one version with flux first"),
         BootstrapError::SeveralRegistries(_) | BootstrapError::NoVersion | BootstrapError::Yaml(_) => failed(),

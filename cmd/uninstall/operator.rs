@@ -8,7 +8,7 @@ use flux_operator::reconcile::progress::report_retries;
 use tokio::time::timeout_at;
 
 use super::instance;
-use crate::common::args::{DryRunArgs, WaitArgs};
+use crate::common::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::common::operator::{operator_error, warn_of_unserved};
 use crate::common::run_in_process::{InProcessArgs, Listener};
 use crate::common::{Session, Target, instance_kind};
@@ -50,8 +50,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    if args.with_instance && !args.dry_run {
-        for instance in shell.run(instances(shell))? {
+    if args.with_instance {
+        for instance in shell.run(instances(args, shell))? {
             instance::run(&instance_args(args, instance), shell)?;
         }
     }
@@ -63,20 +63,22 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let plan = shell.while_waiting("answer", timeout_at(session.deadline.instant(), look)).await;
         let plan = plan.map_err(|_| session.out_of_time(&format!("look at {key}")))?;
         let plan = plan.map_err(|error| operator_error(&session, &error, "uninstall", &key))?;
-        shell.print(&listing(&session, &key, &plan))?;
+        shell.print(&listing(&session, args, &key, &plan))?;
         warn_of_unserved(&session, &plan.unserved, &namespace);
-        if args.dry_run {
-            shell.status("(dry run) nothing is deleted");
-            return Ok(Exit::Done);
-        }
-        if let Some(release) = &plan.helm_release {
-            return Err(CliError::failed(format!("cannot uninstall {}", session.place(&key)))
-                .cause(format!("it belongs to the Helm release {release}"))
-                .object(&key)
-                .hint(format!("helm uninstall {release} -n {namespace}")));
-        }
         if plan.deletes.is_empty() {
             shell.print(&format!("{key}: there is nothing to uninstall\n"))?;
+            return Ok(Exit::Done);
+        }
+        let refusal = match args.dry_run && args.with_instance {
+            // A dry run has left them there.
+            true => plan.refusal_beside_instances(args.ignore_resourcesets),
+            false => plan.refusal(args.ignore_resourcesets),
+        };
+        if let Some(refusal) = refusal {
+            return Err(operator_error(&session, &refusal, "uninstall", &key));
+        }
+        if args.dry_run {
+            shell.status("(dry run) nothing is deleted");
             return Ok(Exit::Done);
         }
         carry_out(session, args, plan, &key).await
@@ -90,12 +92,9 @@ async fn carry_out(
     key: &str,
 ) -> Result<Exit, CliError> {
     let shell = session.shell;
-    // Who is asked wants to know before that it cannot be.
-    if plan.instances.is_empty() {
-        let question = format!("uninstall {}", session.place(key));
-        let context = session.cluster.endpoint.context.as_deref();
-        confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
-    }
+    let question = format!("uninstall {}", session.place(key));
+    let context = session.cluster.endpoint.context.as_deref();
+    confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
     // The answer took as long as it took.
     let session = session.with_new_deadline();
     let again = session.command("uninstall operator --yes", &session.namespace_or(DEFAULT_NAMESPACE));
@@ -115,12 +114,16 @@ async fn carry_out(
     Ok(Exit::Done)
 }
 
-/// The instances of the operator's namespace, and whether somebody in the cluster would take them away.
-async fn instances(shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
+/// The instances of the operator's namespace, and whether somebody in the cluster would take them away. None is touched where the
+/// operator itself would be refused afterwards.
+async fn instances(args: &Args, shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     let session = Session::open(shell).await?;
     let namespace = session.namespace_or(DEFAULT_NAMESPACE);
     let look = uninstall_operator_plan(&session.cluster, &namespace, true).await;
     let plan = look.map_err(|error| operator_error(&session, &error, "look at", "the operator"))?;
+    if let Some(refusal) = plan.refusal_beside_instances(args.ignore_resourcesets) {
+        return Err(operator_error(&session, &refusal, "uninstall", &format!("deployment/{namespace}/flux-operator")));
+    }
     let mut found = vec![];
     for id in plan.instances {
         let target = Target { kind: instance_kind(), namespace: id.namespace.clone(), name: id.name.clone() };
@@ -137,13 +140,13 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
         keep_crds: false,
         confirm: args.confirm.clone(),
         wait: WaitArgs { wait: true },
-        dry_run: DryRunArgs { dry_run: None },
+        dry_run: DryRunArgs { dry_run: args.dry_run.then_some(DryRun::Client) },
         progress: args.progress.clone(),
     }
 }
 
 /// What goes and what stays.
-fn listing(session: &Session<'_>, key: &str, plan: &OperatorUninstallPlan) -> String {
+fn listing(session: &Session<'_>, args: &Args, key: &str, plan: &OperatorUninstallPlan) -> String {
     let mut text = format!("{}\n\nGoes:\n", session.place(key));
     for id in &plan.deletes {
         text.push_str(&format!("  {id}\n"));
@@ -153,7 +156,8 @@ fn listing(session: &Session<'_>, key: &str, plan: &OperatorUninstallPlan) -> St
         text.push_str(&format!("  {}: {}\n", kept.object, kept.reason));
     }
     for instance in &plan.instances {
-        text.push_str(&format!("  {instance}: it has to be uninstalled first\n"));
+        let when = if args.with_instance { "is uninstalled first" } else { "has to be uninstalled first" };
+        text.push_str(&format!("  {instance}: it {when}\n"));
     }
     text
 }

@@ -1,8 +1,9 @@
 //! `uninstall resourcesets`: lets go of objects of the reference operator that nobody serves.
 
 use clap::ArgAction;
-use flux_operator::operator::{UnservedObject, release, unserved_objects};
+use flux_operator::operator::{UnservedObject, refuse_if_served, release, unserved_objects};
 use flux_operator::reconcile::progress::Silent;
+use tokio::time::timeout_at;
 
 use crate::common::Session;
 use crate::common::operator::{operator_error, unserved_text};
@@ -39,11 +40,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let namespace = shell.global().namespace().map(str::to_owned);
         let look = unserved_objects(&session.cluster, namespace.as_deref());
         let found: Vec<UnservedObject> = session.bounded("list ResourceSets", look).await?;
+        let refused = |error| operator_error(&session, &error, "let go of", "resourcesets");
+        if !found.is_empty() {
+            let look = timeout_at(session.deadline.instant(), refuse_if_served(&session.cluster)).await;
+            look.map_err(|_| session.out_of_time("look for an operator that serves them"))?.map_err(refused)?;
+        }
         for one in &found {
             shell.print(&format!("{}\n", unserved_text(one)))?;
         }
         if found.is_empty() || args.dry_run {
-            shell.status(&format!("{} that nobody serves", objects(found.len())));
+            shell.status(&format!("{} that no operator serves", objects(found.len())));
             return Ok(Exit::Done);
         }
         let what = if args.delete { "delete" } else { "clear the finalizer of" };
@@ -51,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let context = session.cluster.endpoint.context.as_deref();
         confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
         let done = release(&session.cluster, found, args.delete, &Silent).await;
-        let done = done.map_err(|error| operator_error(&session, &error, "let go of", "resourcesets"))?;
+        let done = done.map_err(refused)?;
         for id in &done.released {
             let word = if done.deleted.contains(id) { "deleted" } else { "released" };
             shell.print(&format!("{}: {word}\n", id.lower_case()))?;

@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::bindings::{admin_bindings, is_own};
 use super::manifests::{OperatorParams, manifests, obsolete};
 use super::resource_sets::{UnservedObject, unserved_objects};
 use super::{Kept, OperatorError};
 use crate::api::crd;
 use crate::api::operator::{is_operator, runs_this_program};
-use crate::api::well_known::{NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::RunContext;
@@ -45,6 +45,10 @@ pub struct InstallPlan {
     pub removes: Vec<ObjectId>,
     /// What stays as it is, and why.
     pub keeps: Vec<Kept>,
+    /// ClusterRoleBindings of others with which the operator stays cluster-admin, although it is to have the smallest role.
+    pub admin_bindings: Vec<ObjectId>,
+    /// Ports of the Service that go with the operator that is replaced, with the Service: number and name.
+    pub closed_ports: Vec<(ObjectId, i64, String)>,
     /// Objects that nobody would serve.
     pub unserved: Vec<UnservedObject>,
     /// Whether an operator that serves them would be replaced.
@@ -59,6 +63,17 @@ impl InstallPlan {
     /// Reports whether carrying the plan out would write anything.
     pub fn has_changes(&self) -> bool {
         self.objects.iter().any(|one| one.step != Step::Unchanged) || !self.removes.is_empty()
+    }
+
+    /// Reports whether an object that is removed made the operator cluster-admin.
+    pub fn is_admin_binding(&self, id: &ObjectId) -> bool {
+        self.live.get(id).is_some_and(|live| fields::text(live, "/roleRef/name") == "cluster-admin")
+    }
+
+    /// Returns why the plan is not carried out: objects that nobody would serve are in the way, unless they are to be ignored.
+    pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
+        let is_refused = self.replaces_another && !self.unserved.is_empty() && !ignore_unserved;
+        is_refused.then(|| OperatorError::Unserved { objects: self.unserved.clone() })
     }
 }
 
@@ -76,8 +91,11 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let mut desired = manifests(params);
     let leftovers = obsolete(params);
     let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).chain(leftovers.iter().cloned()).collect();
-    let (live, unserved) =
-        futures::try_join!(LiveObjects::take(cluster, &ids, CONCURRENCY), unserved_objects(cluster, None))?;
+    let (live, unserved, mut admin_bindings) = futures::try_join!(
+        LiveObjects::take(cluster, &ids, CONCURRENCY),
+        unserved_objects(cluster, None),
+        admin_bindings(cluster, &params.namespace)
+    )?;
     let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
     let present = live.get(&deployment);
 
@@ -110,12 +128,17 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let mut objects = planned.map_err(OperatorError::Refused)?;
     let recreates = anew.iter().map(ObjectId::of).collect();
     objects.extend(anew.into_iter().map(created));
-    let removes = leftovers.into_iter().filter(|id| live.get(id).is_some_and(is_labelled)).collect();
+    let is_own = |id: &ObjectId| live.get(id).is_some_and(|there| is_own(there, &params.namespace));
+    let removes: Vec<ObjectId> = leftovers.into_iter().filter(is_own).collect();
+    admin_bindings.retain(|id| !params.cluster_admin && !removes.contains(id));
+    let closed_ports = objects.iter().flat_map(closed_ports).collect();
     Ok(InstallPlan {
         objects,
         recreates,
         removes,
         keeps,
+        admin_bindings,
+        closed_ports,
         unserved,
         replaces_another: present.is_some_and(|present| is_operator(present) && !runs_this_program(present)),
         helm_release: present.and_then(|present| fields::annotation(present, HELM_RELEASE)).map(str::to_owned),
@@ -136,8 +159,8 @@ pub async fn install(
     ready_by: Option<Instant>,
     progress: &dyn Progress,
 ) -> Result<Installed, OperatorError> {
-    if plan.replaces_another && !plan.unserved.is_empty() && !ignore_unserved {
-        return Err(OperatorError::Unserved { objects: plan.unserved });
+    if let Some(refusal) = plan.refusal(ignore_unserved) {
+        return Err(refusal);
     }
     let (interrupts, extra_managers) = (never(), taken_over());
     let context = RunContext {
@@ -154,10 +177,15 @@ pub async fn install(
     {
         let due: Vec<PlannedObject> =
             plan.objects.iter().filter(|one| plan::stage(&one.object) == stage).cloned().collect();
-        progress.report(Update::StageBegan { stage: told, objects: due.len() });
-        for one in due.iter().filter(|one| plan.recreates.contains(&one.object)) {
-            delete_first(context, &mut plan.live, &one.object, deadline).await?;
+        let anew: Vec<ObjectId> =
+            due.iter().map(|one| &one.object).filter(|id| plan.recreates.contains(id)).cloned().collect();
+        if !anew.is_empty() {
+            progress.report(Update::StageBegan { stage: Stage::DeleteObjects, objects: anew.len() });
+            for id in &anew {
+                delete_first(context, &mut plan.live, id, deadline).await?;
+            }
         }
+        progress.report(Update::StageBegan { stage: told, objects: due.len() });
         let due: Vec<&PlannedObject> = due.iter().collect();
         let Applied { changes, errors, .. } = apply::objects(context, &mut plan.live, &due).await;
         installed.changes.extend(changes);
@@ -186,8 +214,15 @@ fn taken_over() -> Vec<String> {
     TAKEN_OVER.iter().map(ToString::to_string).collect()
 }
 
-fn is_labelled(object: &Value) -> bool {
-    fields::label(object, NAME_LABEL) == Some(OPERATOR_NAME)
+/// Ports that a Service has and would have no more.
+fn closed_ports(planned: &PlannedObject) -> Vec<(ObjectId, i64, String)> {
+    let (Some(live), Some(result), "Service") = (&planned.live, &planned.result, planned.object.kind.as_str()) else {
+        return vec![];
+    };
+    let number = |port: &Value| fields::number(port, "/port").unwrap_or_default();
+    let stays: BTreeSet<i64> = fields::items(result, "/spec/ports").iter().map(number).collect();
+    let closed = fields::items(live, "/spec/ports").iter().filter(|port| !stays.contains(&number(port)));
+    closed.map(|port| (planned.object.clone(), number(port), fields::text(port, "/name").to_owned())).collect()
 }
 
 /// Whether the API server lets an object become another: selectors and role references are fixed.
@@ -261,6 +296,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_service_names_the_ports_that_it_loses() {
+        let service = |ports: Value| json!({"kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});
+        let (metrics, web) = (json!({"name": "http", "port": 8080}), json!({"name": "http-web", "port": 9080}));
+        let mut planned = created(service(json!([metrics])));
+        assert!(closed_ports(&planned).is_empty());
+        planned.live = Some(service(json!([metrics, web])));
+        planned.result = Some(service(json!([metrics])));
+        let closed = closed_ports(&planned);
+        assert_eq!(
+            closed.iter().map(|(_, port, name)| (*port, name.as_str())).collect::<Vec<_>>(),
+            [(9080, "http-web")]
+        );
+    }
 
     #[test]
     fn selectors_and_role_references_cannot_be_changed() {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::rights::{Rights, reason};
+use crate::api::CONTAINER;
 use crate::api::crd;
 use crate::api::operator::CONTROLLER;
 use crate::api::well_known::{INSTANCE_LABEL, NAME_LABEL, OPERATOR_NAME, PART_OF_LABEL, VERSION_LABEL};
@@ -52,7 +53,7 @@ impl OperatorParams {
 /// Returns everything that runs the operator, in the order in which it is applied.
 pub fn manifests(params: &OperatorParams) -> Vec<Value> {
     let mut objects = vec![namespace(&params.namespace)];
-    objects.extend(crd::all());
+    objects.extend(definitions(params));
     objects.push(service_account(params));
     objects.extend(rbac(params));
     objects.extend(roles_of_people(params));
@@ -132,6 +133,14 @@ fn namespace(name: &str) -> Value {
         "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}})
 }
 
+/// The definitions with the labels of everything else: by them the uninstaller of the reference finds them, too.
+fn definitions(params: &OperatorParams) -> impl Iterator<Item = Value> {
+    crd::all().into_iter().map(|mut definition| {
+        definition["metadata"]["labels"] = labels(params);
+        definition
+    })
+}
+
 fn service_account(params: &OperatorParams) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(params, OPERATOR_NAME, true)})
 }
@@ -202,7 +211,7 @@ fn deployment(params: &OperatorParams) -> Value {
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
         "terminationGracePeriodSeconds": 30,
         "containers": [{
-            "name": "manager",
+            "name": CONTAINER,
             "image": params.image,
             "imagePullPolicy": "IfNotPresent",
             "args": args,
@@ -271,6 +280,15 @@ mod tests {
         let gone: Vec<String> = obsolete(&params()).iter().map(ToString::to_string).collect();
         assert_eq!(gone, ["ClusterRoleBinding/flux-operator-cluster-admin"]);
         assert_eq!(obsolete(&admin).len(), 4);
+    }
+
+    #[test]
+    fn everything_but_the_namespace_carries_the_labels_by_which_uninstallers_find_it() {
+        for object in manifests(&params()).iter().filter(|object| object["kind"] != "Namespace") {
+            for (label, value) in [(NAME_LABEL, OPERATOR_NAME), (PART_OF_LABEL, OPERATOR_NAME), (VERSION_LABEL, "v1")] {
+                assert_eq!(object["metadata"]["labels"][label], value, "{label} of {}", ObjectId::of(object));
+            }
+        }
     }
 
     #[test]

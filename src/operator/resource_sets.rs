@@ -55,7 +55,7 @@ pub async fn unserved_objects(cluster: &Cluster, namespace: Option<&str>) -> Res
 ///
 /// # Errors
 /// The API server cannot be asked.
-pub async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, ClusterError> {
+async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, ClusterError> {
     let (named, labelled) =
         (ListOptions::named(OPERATOR_NAME), ListOptions::labelled(format!("{NAME_LABEL}={OPERATOR_NAME}")));
     let deployments = DEPLOYMENT;
@@ -67,6 +67,15 @@ pub async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, Cl
     ids.sort();
     ids.dedup();
     Ok(ids)
+}
+
+/// Refuses to let go of objects that an operator serves: it would put the finalizer back, or take away what they manage.
+///
+/// # Errors
+/// [`OperatorError::Served`]; the API server cannot be asked.
+pub async fn refuse_if_served(cluster: &Cluster) -> Result<(), OperatorError> {
+    let operators = operators_that_serve(cluster).await?;
+    if operators.is_empty() { Ok(()) } else { Err(OperatorError::Served { operators }) }
 }
 
 /// What letting go of objects came to.
@@ -90,10 +99,7 @@ pub async fn release(
     delete: bool,
     progress: &dyn Progress,
 ) -> Result<Released, OperatorError> {
-    let serving = operators_that_serve(cluster).await?;
-    if !serving.is_empty() {
-        return Err(OperatorError::Served { operators: serving });
-    }
+    refuse_if_served(cluster).await?;
     let mut done = Released::default();
     for one in objects {
         let id = one.object;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::bindings::{admin_bindings, is_own};
 use super::install::{CONCURRENCY, HELM_RELEASE, remove, wait_for};
 use super::manifests::{OperatorParams, manifests, obsolete};
 use super::resource_sets::{UnservedObject, unserved_objects};
@@ -40,7 +41,28 @@ pub struct OperatorUninstallPlan {
     /// The Helm release that the operator belongs to.
     pub helm_release: Option<String>,
     #[serde(skip)]
+    namespace: String,
+    #[serde(skip)]
     live: LiveObjects,
+}
+
+impl OperatorUninstallPlan {
+    /// Returns why the plan is not carried out.
+    pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
+        if !self.instances.is_empty() {
+            return Some(OperatorError::InstancesExist { instances: self.instances.clone() });
+        }
+        self.refusal_beside_instances(ignore_unserved)
+    }
+
+    /// The same where the instances go first: what else would still be in the way then.
+    pub fn refusal_beside_instances(&self, ignore_unserved: bool) -> Option<OperatorError> {
+        if let Some(release) = self.helm_release.clone() {
+            return Some(OperatorError::HelmRelease { release, namespace: self.namespace.clone() });
+        }
+        let hangs = !ignore_unserved && self.unserved.iter().any(|one| one.has_finalizer);
+        hangs.then(|| OperatorError::Unserved { objects: self.unserved.clone() })
+    }
 }
 
 /// Lists what would go and what would stay. Writes nothing.
@@ -63,8 +85,11 @@ pub async fn uninstall_operator_plan(
         DEFINITION => 2,
         _ => 1,
     });
-    let (live, unserved) =
-        futures::try_join!(LiveObjects::take(cluster, &ids, CONCURRENCY), unserved_objects(cluster, None))?;
+    let (live, unserved, admin_bindings) = futures::try_join!(
+        LiveObjects::take(cluster, &ids, CONCURRENCY),
+        unserved_objects(cluster, None),
+        admin_bindings(cluster, namespace)
+    )?;
     let all_instances = list_ids(cluster, &INSTANCE).await?;
     let (instances, elsewhere): (Vec<ObjectId>, Vec<ObjectId>) =
         all_instances.into_iter().partition(|id| id.namespace == namespace);
@@ -80,17 +105,33 @@ pub async fn uninstall_operator_plan(
             DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
             DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &unserved).await?,
             "Lease" => None,
-            _ if fields::label(there, NAME_LABEL) != Some(OPERATOR_NAME) => {
-                Some(format!("its label {NAME_LABEL} is not {OPERATOR_NAME}"))
-            }
-            _ => None,
+            _ if is_own(there, namespace) => None,
+            kind if kind.ends_with("RoleBinding") => Some("it binds others than the operator".to_owned()),
+            _ => Some(format!("its label {NAME_LABEL} is not {OPERATOR_NAME}")),
         };
         match reason {
             Some(reason) => keeps.push(Kept { object: id, reason }),
             None => deletes.push(id),
         }
     }
-    Ok(OperatorUninstallPlan { deletes, keeps, instances, unserved, helm_release, live })
+    keeps.retain(|kept| !admin_bindings.contains(&kept.object));
+    let left = admin_bindings.into_iter().filter(|id| !deletes.contains(id)).map(|object| {
+        let account = format!("ServiceAccount/{namespace}/{OPERATOR_NAME}");
+        Kept {
+            object,
+            reason: format!("others have made it; whoever may create {account} is cluster-admin by it: delete it"),
+        }
+    });
+    keeps.extend(left);
+    Ok(OperatorUninstallPlan {
+        namespace: namespace.to_owned(),
+        deletes,
+        keeps,
+        instances,
+        unserved,
+        helm_release,
+        live,
+    })
 }
 
 async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId>, ClusterError> {
@@ -125,7 +166,7 @@ async fn why_definition_stays(
 /// Takes the operator off as planned; waits until `deadline` for its pods and for definitions to be gone.
 ///
 /// # Errors
-/// An instance is there; objects that nobody serves would be left with a finalizer, unless that is `ignored`; something is
+/// An instance is there; it belongs to a Helm release; objects that nobody serves would be left with a finalizer, unless that is `ignored`; something is
 /// still there at the deadline; the API server cannot be asked. The next run goes on from there.
 pub async fn uninstall_operator(
     cluster: &Cluster,
@@ -134,11 +175,8 @@ pub async fn uninstall_operator(
     deadline: Instant,
     progress: &dyn Progress,
 ) -> Result<Vec<ObjectId>, OperatorError> {
-    if !plan.instances.is_empty() {
-        return Err(OperatorError::InstancesExist { instances: plan.instances });
-    }
-    if !ignore_unserved && plan.unserved.iter().any(|one| one.has_finalizer) {
-        return Err(OperatorError::Unserved { objects: plan.unserved });
+    if let Some(refusal) = plan.refusal(ignore_unserved) {
+        return Err(refusal);
     }
     let interrupts = never();
     let context =

@@ -43,6 +43,9 @@ async fn helm() -> PathBuf {
         .join("helm")
 }
 
+/// The chart has no image of its own.
+const IMAGE_VALUES: &str = "image.repository=r.example/op,image.tag=v1";
+
 fn deploy(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(file)
 }
@@ -92,10 +95,14 @@ async fn the_chart_has_the_objects_of_the_manifests_whatever_its_values(_: TestC
     let helm = helm().await;
     let chart = deploy("chart");
     let chart = chart.to_str().unwrap();
-    let rendered =
-        |values: &[&str]| objects(&text(&run(&helm, &[&["template", "flux-operator", chart], values].concat(), None)));
-    assert_eq!(rendered(&[]), exported(""));
-    assert_eq!(rendered(&[]), objects(&std::fs::read_to_string(deploy("install.yaml")).unwrap()));
+    let rendered = |values: &[&str]| {
+        let template = ["template", "flux-operator", chart, "--set", IMAGE_VALUES];
+        objects(&text(&run(&helm, &[&template[..], values].concat(), None)))
+    };
+    assert_eq!(rendered(&[]), exported("--image r.example/op:v1"));
+    let plain =
+        std::fs::read_to_string(deploy("install.yaml")).unwrap().replace("image: IMAGE", "image: r.example/op:v1");
+    assert_eq!(rendered(&[]), objects(&plain));
     let values = [
         "--set",
         "clusterAdmin=true,replicas=2,image.repository=r.example/op,image.tag=v2,extraArgs={--log-level=debug}",
@@ -120,7 +127,9 @@ async fn values_that_the_chart_does_not_know_are_refused(_: TestCluster) {
         ("replicas=many", "replicas"),
         ("replicas=0", "replicas"),
         ("replica=1", "replica"),
-        ("image.repository=", "repository"),
+        ("image.tag=v1", "image.repository is not set: no image of this program is published yet"),
+        ("image.repository=", "image.repository is not set"),
+        ("image.name=x", "name"),
         ("clusterAdmin=perhaps", "clusterAdmin"),
         ("extraArgs={debug}", "extraArgs"),
     ] {
@@ -140,10 +149,17 @@ async fn the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_i
     let mut definition = flux_operator::api::crd::not_served().remove(0);
     definition["metadata"].as_object_mut().unwrap().remove("annotations");
     theirs.apply(&definition, "theirs").await.unwrap();
-    let install = ["upgrade", "--install", "--create-namespace", "--wait", "--timeout", "60s", "flux-operator", chart];
-    text(&run(&helm, &install, Some(kubeconfig.path())));
+    let release = ["flux-operator", chart, "--set", IMAGE_VALUES];
+    let install =
+        [&["upgrade", "--install", "--create-namespace", "--wait", "--timeout", "60s"][..], &release].concat();
+    let notes = text(&run(&helm, &install, Some(kubeconfig.path())));
+    assert!(notes.contains("flux-operator -n flux-system uninstall instance") && !notes.contains("WARNING"), "{notes}");
+    let set = serde_json::json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": "set", "namespace": "default"}, "spec": {"resources": []}});
+    theirs.create(&set, "someone").await.unwrap();
     // Again, with other values: the definitions are its own now.
-    text(&run(&helm, &[&install[..], &["--set", "replicas=2"]].concat(), Some(kubeconfig.path())));
+    let notes = text(&run(&helm, &[&install[..], &["--set", "replicas=2"]].concat(), Some(kubeconfig.path())));
+    assert!(notes.contains("WARNING: 1 ResourceSet stored here, which this operator does not serve"), "{notes}");
     let left = theirs.read(&ObjectId::of(&definition)).await.unwrap().unwrap();
     assert!(
         left["metadata"].get("annotations").is_none_or(|all| all.get("meta.helm.sh/release-name").is_none()),
@@ -156,9 +172,14 @@ async fn the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_i
         command.args(arguments.split_whitespace());
         tokio::task::spawn_blocking(move || command.output().unwrap())
     };
-    let refused = run_own("uninstall operator --yes").await.unwrap();
-    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(stderr.contains("helm uninstall flux-operator -n flux-system"), "{stderr}");
+    for line in
+        ["uninstall operator --yes", "uninstall operator --dry-run", "uninstall operator --with-instance --dry-run"]
+    {
+        let refused = run_own(line).await.unwrap();
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{line}: {stderr}");
+        assert!(stderr.contains("helm uninstall flux-operator -n flux-system"), "{stderr}");
+    }
     text(&run(&helm, &["uninstall", "flux-operator", "--wait"], Some(kubeconfig.path())));
     let kept = ObjectId::of(&flux_operator::api::crd::flux_instance());
     assert!(theirs.read(&kept).await.unwrap().is_some(), "definitions outlive the release");

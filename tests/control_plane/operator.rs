@@ -25,6 +25,7 @@ pub fn tests() -> Vec<ClusterTest> {
         the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux,
         an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall,
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
+        what_the_reference_has_bound_to_cluster_admin_is_removed_or_named,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
         objects_that_nobody_serves_are_named_refused_and_let_go,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
@@ -285,6 +286,37 @@ async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(
     assert!(!install_plan(&world.cluster, &params()).await.unwrap().has_changes());
 }
 
+async fn what_the_reference_has_bound_to_cluster_admin_is_removed_or_named(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let bind = async |name: &str, more: &[&str]| {
+        let account = |name: &str| json!({"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE});
+        let subjects: Vec<Value> = ["flux-operator"].iter().chain(more).map(|name| account(name)).collect();
+        let binding = json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": name}, "subjects": subjects,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}});
+        world.cluster.create(&binding, "kubectl-create").await.unwrap();
+    };
+    let is_there = async |name: &str| world.get(rbac, "ClusterRoleBinding", "", name).await.is_some();
+    // That of the reference's static manifests, without a label.
+    bind("flux-operator-cluster-admin", &[]).await;
+    bind("mine", &["another"]).await;
+    let install = format!("install --image {IMAGE} --wait=false");
+    let dry = run(&world, &format!("{install} --dry-run")).await.exits(0);
+    let dry = dry.stdout_has("delete     ClusterRoleBinding/flux-operator-cluster-admin");
+    dry.stderr_has("ClusterRoleBinding/mine binds ServiceAccount/flux-system/flux-operator to cluster-admin and stays");
+    assert!(is_there("flux-operator-cluster-admin").await);
+    run(&world, &install).await.exits(0).stderr_has("is no longer cluster-admin; --cluster-admin keeps it");
+    assert!(!is_there("flux-operator-cluster-admin").await && is_there("mine").await);
+
+    // One that binds others as well is not ours to take away.
+    bind("flux-operator-cluster-admin", &["another"]).await;
+    run(&world, &install).await.exits(0).stderr_has("ClusterRoleBinding/flux-operator-cluster-admin binds");
+    let gone = run(&world, "uninstall operator --yes").await.exits(0);
+    let gone = gone.stdout_has("ClusterRoleBinding/mine: others have made it");
+    gone.stdout_has("ClusterRoleBinding/flux-operator-cluster-admin: others have made it");
+    assert!(is_there("flux-operator-cluster-admin").await && is_there("mine").await);
+}
+
 fn resource_set(name: &str, finalizers: &[&str]) -> Value {
     json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
         "metadata": {"name": name, "namespace": "default", "finalizers": finalizers}, "spec": {"resourcesTemplate": ""}})
@@ -334,14 +366,19 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
     world.cluster.create(&workload, "theirs").await.unwrap();
 
     // While their operator runs it is the one to let go.
-    run(&world, "uninstall resourcesets --delete --yes")
+    for line in ["uninstall resourcesets --delete --yes", "uninstall resourcesets --dry-run"] {
+        run(&world, line).await.exits(1).stderr_has("they are served by Deployment/flux-system/flux-operator");
+    }
+    run(&world, &format!("install --image {IMAGE} --dry-run"))
         .await
         .exits(1)
-        .stderr_has("Deployment/flux-system/flux-operator");
+        .stdout_has("recreate   Deployment/flux-system/flux-operator")
+        .stderr_has("ResourceSet/default/held would not be served")
+        .stderr_has("--ignore-resourcesets");
     let refused = run(&world, &format!("install --image {IMAGE}")).await.exits(1);
     refused
-        .stderr_has("nobody serves ResourceSet/default/held, it manages 1 object, and it would hang")
-        .stderr_has("nobody serves ResourceSet/default/other")
+        .stderr_has("ResourceSet/default/held would not be served: it manages 1 object, and it would hang")
+        .stderr_has("ResourceSet/default/other would not be served")
         .stderr_has("--ignore-resourcesets");
     assert_eq!(
         world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"][0]["image"],
@@ -359,7 +396,9 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
 
     let checked = run(&world, "check").await;
     assert!(checked.stdout.contains("ResourceSet"), "{}", checked.stdout);
-    run(&world, "uninstall operator --yes").await.exits(1).stderr_has("ResourceSet/default/held");
+    for line in ["uninstall operator --yes", "uninstall operator --dry-run"] {
+        run(&world, line).await.exits(1).stderr_has("ResourceSet/default/held");
+    }
 
     let released = run(&world, "uninstall resourcesets --delete --yes").await.exits(7);
     released.stdout_has("resourceset/default/held: deleted").stderr_has("ResourceSet/default/other");
@@ -403,7 +442,10 @@ async fn an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_
     done.stdout_has("deployment/ops/flux-operator: applied").stderr_has("is read without TLS");
     let stored = world.get("fluxcd.controlplane.io/v1", "FluxInstance", "ops", "flux").await.unwrap();
     assert_eq!(stored["spec"]["distribution"], instance["spec"]["distribution"]);
-    run(&world, "install -f http://127.0.0.1:1/x").await.exits(1).stderr_has("cannot download http://127.0.0.1:1/x");
+    run(&world, &format!("install --image {IMAGE} -f http://127.0.0.1:1/x"))
+        .await
+        .exits(1)
+        .stderr_has("cannot download http://127.0.0.1:1/x");
 
     let own = World::new(&cluster).await;
     let flags = format!(
@@ -415,7 +457,7 @@ async fn an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_
     let stored = own.read_instance().await;
     assert_eq!(stored.spec.sync.unwrap().pull_secret.as_deref(), Some("git-auth"));
     assert!(own.get("v1", "Secret", NAMESPACE, "git-auth").await.is_some());
-    run(&own, &format!("install -f {address} --components source-controller")).await.exits(2);
+    run(&own, &format!("install --image {IMAGE} -f {address} --components source-controller")).await.exits(2);
 }
 
 async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: TestCluster) {
@@ -425,7 +467,9 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
     world.instance(wanted).await;
     world.ready().await;
     installed(&world).await;
-    run(&world, "uninstall operator --yes").await.exits(1).stderr_has("FluxInstance/flux-system/flux exists");
+    for line in ["uninstall operator --yes", "uninstall operator --dry-run"] {
+        run(&world, line).await.exits(1).stderr_has("FluxInstance/flux-system/flux exists");
+    }
     assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 1);
     // Nobody is at work any more: the instance is taken away from here, then the operator.
     let stop = json!({"spec": {"replicas": 0}});
@@ -435,6 +479,9 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
     })
     .await
     .unwrap();
+    let dry = run(&world, "uninstall operator --with-instance --dry-run").await.exits(0);
+    dry.stdout_has("FluxInstance/flux-system/flux: it is uninstalled first").stdout_has("  1 Deployment\n");
+    assert!(world.cluster.read(&instance_id()).await.unwrap().is_some());
     run(&world, "uninstall operator --with-instance --yes").await.exits(0).stdout_has("uninstalled");
     assert!(world.cluster.read(&instance_id()).await.unwrap().is_none());
     assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);

@@ -73,6 +73,7 @@ fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
         "chart/Chart.yaml",
         "chart/values.yaml",
         "chart/values.schema.json",
+        "chart/templates/NOTES.txt",
         "chart/templates/definitions.yaml",
         "chart/templates/rights.yaml",
         "chart/templates/operator.yaml",
@@ -80,9 +81,32 @@ fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
         let text = |root: &Path| std::fs::read_to_string(root.join(file)).expect("text");
         assert!(text(&deploy) == text(generated.path()), "{file} is stale; {again}");
     }
-    let exported = run(&["install", "--export"]).exits(0).stdout;
+    let exported = run(&["install", "--export", "--image", "IMAGE"]).exits(0).stdout;
     let committed = std::fs::read_to_string(deploy.join("install.yaml")).expect("text");
-    assert_eq!(committed.split_once('\n').map(|(_, rest)| rest), Some(exported.as_str()));
+    let (head, rest) = committed.split_once('\n').expect("a comment of one line");
+    assert!(head.starts_with("# Generated"), "{head}");
+    // Comments inside a container say what to put in place of the image; no other line is indented like them.
+    let bare: String =
+        rest.lines().filter(|line| !line.starts_with("        # ")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(bare, exported);
+    assert_eq!(rest.lines().count(), exported.lines().count() + 2);
+}
+
+#[test]
+fn nothing_is_installed_or_exported_with_an_image_that_nobody_has_named() {
+    for line in [&["install"][..], &["install", "--dry-run"], &["install", "--export"], &["install", "--image", ""]] {
+        let refused = run(line).exits(2);
+        assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+        refused
+            .stderr_has("the image of the operator is not given")
+            .stderr_has("no image of this program is published yet")
+            .stderr_has("--image REGISTRY/NAME:TAG");
+    }
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy");
+    for file in ["install.yaml", "chart/values.yaml", "chart/templates/operator.yaml"] {
+        let text = std::fs::read_to_string(deploy.join(file)).expect("text");
+        assert!(!text.contains("ghcr.io/"), "{file} names an image that anyone could register");
+    }
 }
 
 #[test]

@@ -530,7 +530,7 @@ const PATIENT: &[&str] = &[
     "distribution check-mirror ADDRESS/flux",
     "distribution mirror ADDRESS/flux --registry ADDRESS/there --dry-run",
     "get components --distribution oci://ADDRESS/flux:v1",
-    "install -f http://ADDRESS/flux.yaml",
+    "install --image x/y:v1 -f http://ADDRESS/flux.yaml",
 ];
 
 #[test]
