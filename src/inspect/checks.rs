@@ -501,7 +501,13 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     not_served(snapshot, options.namespace, &mut group);
     if let Some(running) = version::operator_version(snapshot) {
         let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
+        // Another operator counts its versions for itself.
+        let is_another = operator::deployment(snapshot, options.namespace).is_some_and(|one| !runs_this_program(one));
         match (minor(&running), minor(options.client)) {
+            _ if is_another => {
+                let message = format!("this program is {}, the operator is another program, {running}", options.client);
+                group.pass("version skew", message);
+            }
             (Some(theirs), Some(ours)) if theirs != ours => group.warn(
                 "version skew",
                 format!("this program is {}, the operator is {running}", options.client),
@@ -752,7 +758,8 @@ mod tests {
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "source-controller", "namespace": "fs",
                 "labels": {"app.kubernetes.io/part-of": "flux"}}, "status": {}}),
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": "fs",
-                "labels": {"app.kubernetes.io/name": "flux-operator", "app.kubernetes.io/version": "v1.1.0"}}, "status": {}}),
+                "labels": {"app.kubernetes.io/name": "flux-operator", "app.kubernetes.io/version": "v1.1.0"}}, "status": {},
+                "spec": {"template": {"spec": {"containers": [{"name": "manager", "args": ["controller"]}]}}}}),
         ]);
         let report = check(&snapshot, OPTIONS);
         assert!(!report.passed);
@@ -761,6 +768,16 @@ mod tests {
         assert_eq!(find(&report, "fluxinstance/fs/flux").message, "BuildFailed: no");
         assert_eq!(find(&report, "version skew").verdict, Verdict::Warn);
         assert_eq!(find(&report, "rights").verdict, Verdict::Skip);
+    }
+
+    #[test]
+    fn versions_of_two_different_operators_are_not_compared() {
+        let mut other = operator_deployment(1);
+        other["metadata"]["labels"]["app.kubernetes.io/version"] = "v0.58.1".into();
+        let report = check(&Snapshot::of_dump([other]), OPTIONS);
+        let skew = find(&report, "version skew");
+        assert_eq!(skew.verdict, Verdict::Pass);
+        assert_eq!(skew.message, "this program is 1.2.0, the operator is another program, v0.58.1");
     }
 
     #[test]

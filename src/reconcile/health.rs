@@ -242,8 +242,14 @@ impl Wait {
                 Goal::Healthy => state.health.is_current(),
                 Goal::Gone => state.health.status == Status::NotFound,
             };
-            let message = if reached { String::new() } else { detail(state, live_objects.get(key), pods) };
-            let now = (state.health.status, message);
+            let now = match reached {
+                true => (state.health.status, String::new()),
+                // An object that was just deleted looks well until the API server says otherwise.
+                false if goal == Goal::Gone && state.health.is_current() => {
+                    (Status::Terminating, fields::BEING_DELETED.to_owned())
+                }
+                false => (state.health.status, detail(state, live_objects.get(key), pods)),
+            };
             if state.reported.as_ref() == Some(&now) {
                 continue;
             }
