@@ -236,6 +236,12 @@ fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
         )
         .hint("lease duration, renewal deadline and retry period have to become shorter in this order"));
     }
+    if duration.subsec_nanos() > 0 {
+        // Followers count in the whole seconds that a Lease can hold: they would take over before the holder lets go.
+        return Err(CliError::usage(format!("cannot hold a lease of {duration:?}"))
+            .cause("a Lease of Kubernetes lasts whole seconds")
+            .hint("give --leader-election-lease-duration in whole seconds, for example 35s"));
+    }
     // The name of a pod is the name of its host.
     let host = environment::host_name().unwrap_or_else(|| "operator".to_owned());
     let mut options = LeaseOptions::new(lease::unique_identity(&host));

@@ -46,3 +46,14 @@ fn an_unknown_word_runs_the_plugin_of_that_name() {
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(output.stdout, b"hello world\n");
 }
+
+#[test]
+fn a_lease_of_a_fraction_of_a_second_is_refused() {
+    for lease in ["1900ms", "35.5s", "1m0.25s"] {
+        let lease = format!("--leader-election-lease-duration={lease}");
+        let line =
+            ["controller", &lease, "--leader-election-renew-deadline=1100ms", "--leader-election-retry-period=1s"];
+        let refused = run(&line).exits(2);
+        refused.stderr_has("a Lease of Kubernetes lasts whole seconds").stderr_has("--leader-election-lease-duration");
+    }
+}
