@@ -49,25 +49,15 @@ if command -v rustup >/dev/null 2>&1; then
 fi
 # With frame pointers the tables for unwinding are short.
 flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
-case $machine/$target in
-    # At a fixed address, as Go links kubectl and flux: elsewhere a hundred pages of addresses are written anew at each start.
-    x86_64/x86_64-*-musl) flags="$flags -C relocation-model=static" ;;
+# The program stands at an address that is drawn anew at each start: in a pod it reads archives that others have made.
+case $target in
     # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.
-    "$machine/$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
+    "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
 esac
 case $target in
     "$machine"-*)
         # The C of ring is compiled by this machine's own compiler: it needs nothing of a C library.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
-        case $target in
-            x86_64-*-musl)
-                copies=$(mktemp -d)
-                trap 'rm -rf "$copies"' EXIT
-                "${CC:-gcc}" -O2 -ffreestanding -fno-builtin -fno-tree-loop-distribute-patterns -fPIC \
-                    -c tools/memcpy.c -o "$copies/memcpy.o"
-                flags="$flags -C link-arg=$copies/memcpy.o -C link-arg=-Wl,--wrap=memcpy"
-                ;;
-        esac
         RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
     *)
@@ -82,6 +72,9 @@ case $target in
         # A program that looks for a loader at run time would not start in an image without one.
         if command -v readelf >/dev/null 2>&1 && readelf -l "$program" | grep -q 'Requesting program interpreter'; then
             fail "$program is not linked statically"
+        fi
+        if command -v readelf >/dev/null 2>&1 && ! readelf -h "$program" | grep -q 'Type: *DYN'; then
+            fail "$program would always be loaded at the same address"
         fi
         ;;
     *) image='' ;;

@@ -40,48 +40,6 @@ fn files(folder: &Path, found: &mut BTreeMap<String, Vec<u8>>, below: &str) {
     }
 }
 
-/// Copies every count of bytes that is not left to musl, and some that are, between addresses of every alignment.
-const COPIES: &str = r#"
-#include <stdio.h>
-#include <string.h>
-void *__wrap_memcpy(void *restrict to, const void *restrict from, size_t count);
-void *__real_memcpy(void *restrict to, const void *restrict from, size_t count) { return memmove(to, from, count); }
-int main(void)
-{
-	static unsigned char from[600], to[600];
-	for (size_t count = 0; count <= 530; count++)
-		for (size_t source = 0; source < 16; source++)
-			for (size_t target = 16; target < 32; target++) {
-				for (size_t at = 0; at < sizeof from; at++) from[at] = at % 251, to[at] = 255;
-				if (__wrap_memcpy(to + target, from + source, count) != to + target) return 1;
-				for (size_t at = 0; at < sizeof to; at++) {
-					int is_copied = at >= target && at < target + count;
-					if (to[at] != (is_copied ? from[at - target + source] : 255)) {
-						printf("%zu bytes, %zu to %zu\n", count, source, target);
-						return 1;
-					}
-				}
-			}
-	return 0;
-}
-"#;
-
-#[test]
-fn what_the_static_program_copies_by_itself_is_what_was_there() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, program) = (folder.path().join("copies.c"), folder.path().join("copies"));
-    std::fs::write(&source, COPIES).expect("written");
-    let compiled = Command::new("cc")
-        .args(["-O2", "-fno-builtin", "-fno-tree-loop-distribute-patterns", "-o"])
-        .args([&program, &source])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tools/memcpy.c"))
-        .output()
-        .expect("the C compiler, which ring needs as well");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let copied = Command::new(&program).output().expect("runs");
-    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stdout));
-}
-
 #[test]
 #[ignore = "slow: it compiles the program that packs"]
 fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
