@@ -105,7 +105,9 @@ fn nothing_is_installed_or_exported_with_an_image_that_nobody_has_named() {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy");
     for file in ["install.yaml", "chart/values.yaml", "chart/templates/operator.yaml"] {
         let text = std::fs::read_to_string(deploy.join(file)).expect("text");
-        assert!(!text.contains("ghcr.io/"), "{file} names an image that anyone could register");
+        let names_image = |line: &&str| line.contains("image:") || line.contains("repository:");
+        let named: Vec<&str> = text.lines().filter(names_image).filter(|line| line.contains("ghcr.io/")).collect();
+        assert!(named.is_empty(), "{file} names an image that anyone could register: {named:?}");
     }
 }
 
