@@ -128,8 +128,13 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
         tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
     }
     // Fields that the reference operator wrote go when they are no longer true only if our applies own them.
-    if let Some(seen) = seen.filter(|seen| takeover::own_updates_patch(seen).is_some()) {
-        let id = ObjectId::of(&computed.value);
+    let id = ObjectId::of(&computed.value);
+    let live = match seen {
+        Some(seen) => Some(seen.clone()),
+        // The first report is written before the follower has listed what is there.
+        None => cluster.read(&id).await?,
+    };
+    if let Some(live) = live.filter(|live| takeover::own_updates_patch(live).is_some()) {
         let take_over = |live: Value| {
             let id = &id;
             async move {
@@ -139,7 +144,7 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
                 }
             }
         };
-        cluster.retry_on_conflict(&id, seen.clone(), take_over).await?;
+        cluster.retry_on_conflict(&id, live, take_over).await?;
     }
     let stored = cluster.apply(&computed.value, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await?;
     confirm(cluster, shared, stored.pointer("/metadata/generation").cloned().unwrap_or_default(), begun).await
