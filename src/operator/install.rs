@@ -271,7 +271,12 @@ pub(super) async fn remove(cluster: &Cluster, id: &ObjectId, live: Option<Value>
     let delete = |live: Value| async move {
         // What is on its way out already is not deleted again.
         if !fields::is_being_deleted(&live) {
-            cluster.delete_exactly(&live, Propagation::Foreground).await?;
+            // Only a Deployment owns anything. A binding that waits for dependents would grant its role for a moment more.
+            let propagation = match fields::kind(&live) {
+                "Deployment" => Propagation::Foreground,
+                _ => Propagation::Background,
+            };
+            cluster.delete_exactly(&live, propagation).await?;
         }
         Ok(())
     };

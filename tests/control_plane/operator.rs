@@ -372,7 +372,7 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
     run(&world, &format!("install --image {IMAGE} --dry-run"))
         .await
         .exits(1)
-        .stdout_has("recreate   Deployment/flux-system/flux-operator")
+        .stdout_has("configure  Deployment/flux-system/flux-operator")
         .stderr_has("ResourceSet/default/held would not be served")
         .stderr_has("--ignore-resourcesets");
     let refused = run(&world, &format!("install --image {IMAGE}")).await.exits(1);
