@@ -1,8 +1,10 @@
-//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, archives, ignore patterns, files written below a folder. No network.
+//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, certificates,
+//! archives, ignore patterns, files that are read with a bound or written below a folder. No network.
 
 pub mod age;
 pub mod backoff;
 pub(crate) mod error;
+pub mod file;
 pub mod go_duration;
 pub mod ignore;
 pub(crate) mod image;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{self, ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
+use flux_operator::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use flux_operator::oci::{
     Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess, Repository,
 };
@@ -85,11 +86,13 @@ fn settings_of<'a, 'b>(access: &'a mut Access, argument: &'b str) -> (&'a mut Re
 }
 
 fn read(path: &str) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path).map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
+    let content = read_at_most(Path::new(path), MAX_CONFIG_BYTES);
+    content.map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
 }
 
 fn read_text(path: &str) -> Result<String, CliError> {
-    std::fs::read_to_string(path).map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
+    let text = String::from_utf8(read(path)?);
+    text.map_err(|_| CliError::failed(format!("cannot read {path}")).cause("it is not text in UTF-8"))
 }
 
 /// Docker's file, else Podman's: the first that exists counts.

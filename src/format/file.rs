@@ -1,0 +1,55 @@
+//! Files that a person or a configuration names, read with a bound.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// Largest kubeconfig, bundle of certificates or key that is read, in bytes (16 MiB). The bundle of a whole operating system has a
+/// quarter of a megabyte.
+pub const MAX_CONFIG_BYTES: u64 = 16 << 20;
+
+/// Reads a file of at most `limit` bytes. A pipe is read as well, because shells give one for `<(…)`.
+///
+/// # Errors
+/// The file cannot be opened or read, or is larger. A name may lead to `/dev/zero` or to a disk image, and reading those to
+/// their end would take all memory of the machine.
+pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let problem = format!("it is larger than the {} that are read at most", in_words(limit));
+        return Err(io::Error::new(ErrorKind::FileTooLarge, problem));
+    }
+    Ok(bytes)
+}
+
+fn in_words(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    if bytes >= MIB { format!("{} MiB", bytes / MIB) } else { format!("{bytes} bytes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_refused_beyond_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_at_most(&path, 5).unwrap(), b"12345");
+        let error = read_at_most(&path, 4).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().contains("larger than the 4 bytes")),
+            (ErrorKind::FileTooLarge, true)
+        );
+        assert_eq!(read_at_most(&folder.path().join("none"), 4).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let error = read_at_most(Path::new("/dev/zero"), 2 << 20).unwrap_err();
+        assert!(error.to_string().contains("larger than the 2 MiB"), "{error}");
+    }
+}
