@@ -127,6 +127,16 @@ pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     parse(text, true)
 }
 
+/// Parses every document of a kubeconfig: like [`parse_documents`], but the last of two equal keys counts, as it does for kubectl.
+///
+/// # Errors
+/// Those of [`parse_documents`], but for duplicate keys.
+pub fn parse_kubeconfig_documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    let mut options = options(false);
+    options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
+    parse_with_options(checked(text)?, options)
+}
+
 /// Parses a text that holds exactly one document that is not empty.
 ///
 /// # Errors
@@ -157,8 +167,11 @@ pub fn parse_both(text: &str, strict_booleans: bool) -> Option<Result<[Vec<Value
 }
 
 fn parse_with_library(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
-    let mut documents: Vec<Value> =
-        serde_saphyr::from_multiple_with_options(text, options(strict_booleans)).map_err(syntax_error)?;
+    parse_with_options(text, options(strict_booleans))
+}
+
+fn parse_with_options(text: &str, options: serde_saphyr::Options) -> Result<Vec<Value>, YamlError> {
+    let mut documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(syntax_error)?;
     documents.iter_mut().for_each(whole_floats_to_integers);
     Ok(documents)
 }
