@@ -10,6 +10,7 @@
 //! ```
 //! It knows no commands, prints nothing and reads no environment.
 
+mod authorization;
 mod call;
 mod connect;
 mod credential_plugin;

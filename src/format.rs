@@ -14,5 +14,6 @@ pub mod output_folder;
 pub mod proxy;
 pub mod search_path;
 pub mod tarball;
+pub(crate) mod tls;
 pub mod version_range;
 pub use flux_operator_yaml as yaml;

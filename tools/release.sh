@@ -56,7 +56,7 @@ case $target in
 esac
 case $target in
     "$machine"-*)
-        # The C of ring is compiled by this machine's own compiler: it needs nothing of a C library.
+        # The C of aws-lc is compiled by this machine's own compiler, with glibc's headers: what it calls is in musl as well.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
         RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;

@@ -10,12 +10,11 @@ use http::{HeaderValue, Uri, header};
 use jiff::Timestamp;
 use kube::Client;
 use kube::config::{AuthInfo, Cluster as ClusterInfo, Config, ExecAuthCluster, Kubeconfig};
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
+use super::authorization::{Authorization, TokenFile};
 use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::diagnose;
 use super::error::{ClusterError, Endpoint, Reason};
@@ -25,7 +24,9 @@ use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, WriteObserver, bounded};
 use super::served::Served;
 use crate::format::error::innermost;
+use crate::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use crate::format::proxy::{self, ProxyEnvironment};
+use crate::format::tls::{self, ServerTrust, TlsSetupError};
 use crate::k8s::ObjectId;
 
 /// Limit of one API call unless the caller says otherwise.
@@ -116,10 +117,11 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     let wrong = |endpoint: Endpoint, reason| ClusterError::new("connect to the cluster", endpoint, reason);
     let target = target(&options).map_err(|reason| {
         let context = options.overrides.context.clone();
-        wrong(Endpoint { server: options.overrides.server.clone().unwrap_or_default(), context }, reason)
+        let server = options.overrides.server.as_deref().map(shown_server);
+        wrong(Endpoint { server: server.unwrap_or_default(), context }, reason)
     })?;
-    let endpoint =
-        Endpoint { server: target.cluster.server.clone().unwrap_or_default(), context: target.context.clone() };
+    let server = target.cluster.server.as_deref().map(shown_server);
+    let endpoint = Endpoint { server: server.unwrap_or_default(), context: target.context.clone() };
     open(target, &options, &endpoint).await.map_err(|reason| wrong(endpoint, reason))
 }
 
@@ -158,44 +160,61 @@ fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<Target, Reason> 
 
 async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> Result<Cluster, Reason> {
     let Target { context: _, namespace, cluster, mut user } = target;
-    let url = server_url(cluster.server.as_deref())?;
+    let (server, mut in_url) = split_credentials(cluster.server.as_deref().unwrap_or_default());
+    let url = server_url(&server)?;
     if url.scheme_str() != Some("https") {
-        without_credentials(&mut user, &url, options.overrides.token.as_ref())?;
+        without_credentials(&mut user, in_url.take().is_some(), &url, options.overrides.token.as_ref())?;
     }
-    let token = sign_in(&mut user, &cluster, options).await?;
+    let token = user.token.clone().filter(|_| user.token_file.is_none());
+    let authorization = authorize(&mut user, in_url, &cluster, options).await?;
+    let client_pair = client_pair(&user)?;
     let identity = Identity {
-        certificate: client_certificate(&user)?,
-        token: user.token.clone().filter(|_| user.token_file.is_none()),
+        certificate: client_pair
+            .as_ref()
+            .and_then(|(certificate, _)| tls::first_certificate(certificate))
+            .map(|certificate| certificate.to_vec()),
+        token,
     };
+    let is_unverified = cluster.insecure_skip_tls_verify == Some(true);
+    let trust = if is_unverified { ServerTrust::Unverified } else { trusted_servers(&cluster)? };
+    let client_pair =
+        client_pair.as_ref().map(|(certificate, key)| (certificate.as_slice(), key.expose_secret().as_bytes()));
+    let tls = tls::client_config(trust, client_pair).map_err(|error| Reason::Config(error.to_string()))?;
 
     let mut config = Config::new(url.clone());
     config.default_namespace = namespace.clone().unwrap_or_else(|| "default".to_owned());
-    config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name = cluster.tls_server_name.clone();
-    config.root_cert = authorities(&cluster)?;
     config.proxy_url = match cluster.proxy_url.as_deref().or_else(|| options.proxy.proxy_for(&url)) {
         // The URL may hold a password, so it is not repeated.
         Some(proxy) => Some(proxy_uri(proxy).ok_or_else(|| Reason::Config("the proxy URL is not valid".to_owned()))?),
         None => None,
     };
     config.headers.push((header::USER_AGENT, user_agent(options.purpose.as_deref())));
-    config.auth_info = user;
+    // Credentials are added by `retry`, and kube keeps the rest: impersonation and the auth-provider of OIDC.
+    config.auth_info = AuthInfo {
+        impersonate: user.impersonate,
+        impersonate_uid: user.impersonate_uid,
+        impersonate_groups: user.impersonate_groups,
+        impersonate_user_extra: user.impersonate_user_extra,
+        auth_provider: user.auth_provider.filter(|_| authorization.is_none()),
+        ..AuthInfo::default()
+    };
     config.default_retry = false;
     // The call's own limit bounds connecting and reading; these two would only add a second, unnamed one.
     config.connect_timeout = None;
     config.read_timeout = None;
-    if url.scheme_str() == Some("https") && config.accept_invalid_certs {
+    if url.scheme_str() == Some("https") && is_unverified {
         tracing::warn!(server = endpoint.server, "the server's certificate is not verified");
     }
 
-    let client = http_client::client(&config).map_err(|e| Reason::Config(innermost(&e)))?;
+    let client = http_client::client(&config, tls).map_err(|e| Reason::Config(innermost(&e)))?;
     let policy = CallPolicy {
         limit: options.request_timeout,
         observer: options.on_retry.clone(),
         requests: None,
         writes: options.on_write.clone(),
-        token,
+        authorization,
         lease: None,
         rehearsal: None,
     };
@@ -222,13 +241,20 @@ fn user_agent(purpose: Option<&str>) -> HeaderValue {
 
 /// Credentials would cross the network readable. Like kubectl, those of the kubeconfig stay away from a server without TLS; a
 /// token given for this very call goes to this machine only.
-fn without_credentials(user: &mut AuthInfo, url: &Uri, token: Option<&SecretString>) -> Result<(), Reason> {
+fn without_credentials(
+    user: &mut AuthInfo,
+    are_in_url: bool,
+    url: &Uri,
+    token: Option<&SecretString>,
+) -> Result<(), Reason> {
     if token.is_some() && !proxy::is_local(url) {
         return Err(Reason::Config(format!(
             "the token would be sent to {url} without encryption: use an https server"
         )));
     }
-    if user.token.is_some() || user.token_file.is_some() || user.exec.is_some() || user.password.is_some() {
+    let are_in_file =
+        user.token.is_some() || user.token_file.is_some() || user.exec.is_some() || user.password.is_some();
+    if are_in_file || are_in_url {
         tracing::warn!(server = %url, "the server has no TLS: the credentials of the kubeconfig are not sent");
     }
     *user = AuthInfo {
@@ -241,16 +267,31 @@ fn without_credentials(user: &mut AuthInfo, url: &Uri, token: Option<&SecretStri
     Ok(())
 }
 
-/// Runs the credential plugin unless other credentials win over it, and puts what it gave in its place.
-async fn sign_in(
+/// Returns where the `Authorization` header of every request comes from; None if there is none, or an auth-provider adds it. The
+/// order is client-go's: what is in the server's URL wins, a token file wins over a token, and a plugin is not run beside any other
+/// credentials.
+async fn authorize(
     user: &mut AuthInfo,
+    in_url: Option<UrlCredentials>,
     cluster: &ClusterInfo,
     options: &ConnectOptions,
-) -> Result<Option<PluginToken>, Reason> {
-    let Some(mut plugin) = user.exec.take() else { return Ok(None) };
-    if user.token.is_some() || user.token_file.is_some() || (user.username.is_some() && user.password.is_some()) {
-        return Ok(None);
+) -> Result<Option<Authorization>, Reason> {
+    if let Some(UrlCredentials { user, password }) = in_url {
+        return Authorization::of_password(&user, password.expose_secret()).map(Some);
     }
+    if let Some(path) = &user.token_file {
+        let file = TokenFile::open(PathBuf::from(path), user.token.as_ref())?;
+        return Ok(Some(Authorization::File(Arc::new(file))));
+    }
+    if let Some(token) = &user.token {
+        return Authorization::of_token(token).map(Some);
+    }
+    if let Some(name) = &user.username {
+        let password = user.password.as_ref().map_or("", |password| password.expose_secret());
+        return Authorization::of_password(name, password).map(Some);
+    }
+    let has_certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    let Some(mut plugin) = user.exec.take().filter(|_| !has_certificate) else { return Ok(None) };
     if plugin.provide_cluster_info {
         let info = ExecAuthCluster::try_from(cluster).map_err(|e| Reason::Config(innermost(&e)))?;
         plugin.cluster = Some(info);
@@ -266,18 +307,54 @@ async fn sign_in(
         user.client_key_data = Some(encode(key.expose_secret()).into());
     }
     match credentials.token {
-        Some(_) => Ok(Some(PluginToken::new(plugin, terminal, &credentials)?)),
+        Some(_) => Ok(Some(Authorization::Plugin(PluginToken::new(plugin, terminal, &credentials)?))),
         None => Ok(None),
     }
 }
 
-fn server_url(text: Option<&str>) -> Result<Uri, Reason> {
-    let text = text.filter(|t| !t.is_empty()).ok_or_else(|| Reason::Config("the cluster has no server".to_owned()))?;
+/// User and password of `https://user:password@host`.
+struct UrlCredentials {
+    user: String,
+    password: SecretString,
+}
+
+/// Splits user and password off a server's URL: they are credentials, and would be shown wherever the server is named.
+fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
+    let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let Some((credentials, host)) = authority.rsplit_once('@') else { return (server.to_owned(), None) };
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let credentials = UrlCredentials { user: decoded(user), password: decoded(password).into() };
+    let clean = scheme.map_or_else(|| format!("{host}{path}"), |scheme| format!("{scheme}://{host}{path}"));
+    (clean, Some(credentials))
+}
+
+/// The server without credentials. In what cannot be parsed, they may be anywhere before the last `@`.
+fn shown_server(server: &str) -> String {
+    let (server, _) = split_credentials(server);
+    if server_url(&server).is_ok() { server } else { after_credentials(&server).to_owned() }
+}
+
+fn after_credentials(text: &str) -> &str {
+    text.rsplit('@').next().unwrap_or_default()
+}
+
+fn server_url(text: &str) -> Result<Uri, Reason> {
+    if text.is_empty() {
+        return Err(Reason::Config("the cluster has no server".to_owned()));
+    }
     let with_scheme = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let url: Uri = with_scheme.parse().map_err(|_| Reason::Config(format!("server {text} is not a URL")))?;
+    let url: Uri =
+        with_scheme.parse().map_err(|_| Reason::Config(format!("server {} is not a URL", after_credentials(text))))?;
+    // The parser takes any text for a port and then drops it, which would lead to another server.
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let port = authority.rsplit(']').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
+    let has_port = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
     match url.scheme_str() {
-        Some("https" | "http") if url.host().is_some() => Ok(url),
-        _ => Err(Reason::Config(format!("server {text} is not an http or https URL"))),
+        Some("https" | "http") if url.host().is_some() && has_port => Ok(url),
+        _ => Err(Reason::Config(format!("server {} is not an http or https URL", after_credentials(text)))),
     }
 }
 
@@ -286,36 +363,38 @@ fn proxy_uri(text: &str) -> Option<Uri> {
     with_scheme.parse().ok()
 }
 
-/// The certificates that vouch for the server, DER; None leaves it to the operating system's.
-fn authorities(cluster: &ClusterInfo) -> Result<Option<Vec<Vec<u8>>>, Reason> {
+fn trusted_servers(cluster: &ClusterInfo) -> Result<ServerTrust, Reason> {
     let what = "certificate-authority";
     let pem = load(what, cluster.certificate_authority_data.as_deref(), cluster.certificate_authority.as_deref())?;
-    let Some(pem) = pem else { return Ok(None) };
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    match certificates {
-        Ok(all) if !all.is_empty() => Ok(Some(all.into_iter().map(|c| c.as_ref().to_vec()).collect())),
-        _ => Err(Reason::Config(format!("{what} holds no certificate in PEM"))),
+    let Some(pem) = pem else { return Ok(ServerTrust::System) };
+    match tls::certificates(&pem) {
+        none if none.is_empty() => Err(Reason::Config(format!("{what} holds no certificate in PEM"))),
+        all => Ok(ServerTrust::Certificates(all)),
     }
 }
 
-fn client_certificate(user: &AuthInfo) -> Result<Option<Vec<u8>>, Reason> {
-    let what = "client-certificate";
-    let pem = load(what, user.client_certificate_data.as_deref(), user.client_certificate.as_deref())?;
-    let Some(pem) = pem else { return Ok(None) };
-    let first = CertificateDer::pem_slice_iter(&pem).next();
-    match first {
-        Some(Ok(certificate)) => Ok(Some(certificate.as_ref().to_vec())),
-        _ => Err(Reason::Config(format!("{what} holds no certificate in PEM"))),
-    }
+/// The client certificate and its key, both in PEM.
+fn client_pair(user: &AuthInfo) -> Result<Option<(Vec<u8>, SecretString)>, Reason> {
+    let data = user.client_certificate_data.as_deref();
+    let Some(certificate) = load("client-certificate", data, user.client_certificate.as_deref())? else {
+        return Ok(None);
+    };
+    let data = user.client_key_data.as_ref().map(ExposeSecret::expose_secret);
+    let key = load("client-key", data, user.client_key.as_deref())?;
+    let key = key.ok_or_else(|| Reason::Config("client-certificate needs a client-key".to_owned()))?;
+    let key = String::from_utf8(key).map_err(|_| Reason::Config(TlsSetupError::NoClientKey.to_string()))?;
+    Ok(Some((certificate, key.into())))
 }
 
+/// `data` is base64 without white space, see `kubeconfig`.
 fn load(what: &str, data: Option<&str>, path: Option<&str>) -> Result<Option<Vec<u8>>, Reason> {
     if let Some(data) = data.filter(|d| !d.is_empty()) {
-        let decoded = base64::engine::general_purpose::STANDARD.decode(data.trim());
+        let decoded = base64::engine::general_purpose::STANDARD.decode(data);
         return decoded.map(Some).map_err(|_| Reason::Config(format!("{what}-data is not base64")));
     }
     let Some(path) = path.filter(|p| !p.is_empty()) else { return Ok(None) };
-    std::fs::read(Path::new(path)).map(Some).map_err(|e| Reason::Config(format!("{what} {path}: {e}")))
+    let content = read_at_most(Path::new(path), MAX_CONFIG_BYTES);
+    content.map(Some).map_err(|e| Reason::Config(format!("{what} {path}: {e}")))
 }
 
 impl Cluster {
@@ -329,7 +408,7 @@ impl Cluster {
                 observer: None,
                 requests: None,
                 writes: None,
-                token: None,
+                authorization: None,
                 lease: None,
                 rehearsal: None,
             },
@@ -482,7 +561,7 @@ mod tests {
             ("http://10.0.0.1:8080", Some(&given), false),
         ] {
             let mut user = kubeconfig();
-            let done = without_credentials(&mut user, &server.parse().unwrap(), token);
+            let done = without_credentials(&mut user, false, &server.parse().unwrap(), token);
             assert_eq!(done.is_ok(), accepted, "{server}");
             if accepted {
                 assert_eq!(
@@ -524,11 +603,124 @@ mod tests {
         assert!(!request.contains("canary"), "{request}");
     }
 
+    const VERSION: &str = r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.3", "gitCommit": "", "gitTreeState": "",
+        "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}"#;
+    const REFUSAL: &str = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401,
+        "reason": "Unauthorized", "message": "Unauthorized"}"#;
+
+    /// What a TLS server on this machine hears of one call: the `authorization` line of each request. The first
+    /// `refusals` answers are 401.
+    async fn heard_over_tls(cluster: &str, user: &str, refusals: usize) -> Result<Vec<String>, ClusterError> {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let server = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = rustls_pki_types::PrivatePkcs8KeyDer::from(server.signing_key.serialize_der());
+        let tls = rustls::ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![server.cert.der().clone()], key.into())
+            .unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let authority = base64::engine::general_purpose::STANDARD.encode(server.cert.pem());
+        let text = format!(
+            "current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+             clusters: [{{name: k, cluster: {{server: 'https://{}', certificate-authority-data: {authority}}}}}]\n\
+             users: [{{name: u, user: {{{user}}}}}]\n",
+            cluster.replace("ADDRESS", &address)
+        );
+        let (folder, options) = options(&text);
+        std::fs::write(folder.path().join("token"), "of-file\n").unwrap();
+        let heard = Arc::new(std::sync::Mutex::new(vec![]));
+        let said = heard.clone();
+        let serving = tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                let Ok(mut connection) = acceptor.accept(connection).await else { continue };
+                let mut text = String::new();
+                loop {
+                    let mut piece = [0; 1024];
+                    let Ok(read @ 1..) = connection.read(&mut piece).await else { break };
+                    text.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+                    if !text.ends_with("\r\n\r\n") {
+                        continue;
+                    }
+                    let line = text.lines().find(|line| line.to_lowercase().starts_with("authorization:"));
+                    said.lock().unwrap().push(line.unwrap_or_default().to_owned());
+                    let (status, body) = if said.lock().unwrap().len() > refusals {
+                        ("200 OK", VERSION)
+                    } else {
+                        ("401 Unauthorized", REFUSAL)
+                    };
+                    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len());
+                    connection.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+                    // A file that is read again after the refusal may hold another token.
+                    std::fs::write(folder.path().join("token"), "renewed\n").unwrap();
+                    text.clear();
+                }
+            }
+        });
+        let cluster = connect(options).await?;
+        assert!(!cluster.endpoint.to_string().contains('@'), "{}", cluster.endpoint);
+        let answer = cluster.client.apiserver_version().await;
+        serving.abort();
+        let heard = std::mem::take(&mut *heard.lock().unwrap());
+        match answer {
+            Ok(_) => Ok(heard),
+            Err(error) => Err(cluster.explain(&error, "read the version", None)),
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_reach_the_server_as_those_of_kubectl_do() {
+        let basic = |text: &str| format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(text));
+        let unrun = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /bin/false}";
+        for (server, user, sent) in [
+            ("ADDRESS", "token: t".to_owned(), "Bearer t".to_owned()),
+            ("ADDRESS", "tokenFile: token".to_owned(), "Bearer of-file".to_owned()),
+            ("ADDRESS", "token: stale, tokenFile: token".to_owned(), "Bearer of-file".to_owned()),
+            ("ADDRESS", "token: stale, tokenFile: none".to_owned(), "Bearer stale".to_owned()),
+            ("ADDRESS", "username: u".to_owned(), basic("u:")),
+            ("ADDRESS", "username: u, password: p".to_owned(), basic("u:p")),
+            ("ADDRESS", format!("token: t, {unrun}"), "Bearer t".to_owned()),
+            ("ADDRESS", format!("username: u, {unrun}"), basic("u:")),
+            ("us:p%40w@ADDRESS", "token: t".to_owned(), basic("us:p@w")),
+            ("us@ADDRESS/prefix", String::new(), basic("us:")),
+        ] {
+            let heard = heard_over_tls(server, &user, 0).await.unwrap();
+            assert_eq!(heard, [format!("authorization: {sent}")], "{server} {user}");
+        }
+        assert_eq!(heard_over_tls("ADDRESS", "", 0).await.unwrap(), [""]);
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_file_is_read_again_once_and_a_refused_token_is_not_sent_again() {
+        let heard = heard_over_tls("ADDRESS", "tokenFile: token", 1).await.unwrap();
+        assert_eq!(heard, ["authorization: Bearer of-file", "authorization: Bearer renewed"]);
+        for user in ["tokenFile: token", "token: t"] {
+            let error = heard_over_tls("ADDRESS", user, 9).await.unwrap_err();
+            assert!(matches!(error.reason, Reason::Unauthorized { .. }), "{:?}", error.reason);
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_that_cannot_be_sent_end_it_before_a_connection() {
+        for (server, user, told) in [
+            ("ADDRESS", "token: \"can\\nary\"", "the token cannot be sent"),
+            ("ADDRESS", "tokenFile: none", "none: No such file"),
+            ("us:canary@", "", "server https:// is not a URL"),
+            ("us:canary@a b", "", "server https://a b is not a URL"),
+            ("us:can/ary@host", "", "server host is not an http or https URL"),
+        ] {
+            let error = heard_over_tls(server, user, 0).await.unwrap_err();
+            let text = format!("{} {}", error.endpoint, error.reason);
+            assert!(text.contains(told) && !text.contains("nary"), "{text}");
+        }
+    }
+
     #[test]
     fn servers_without_a_scheme_mean_https_and_other_schemes_are_refused() {
-        assert_eq!(server_url(Some("10.0.0.1:6443")).unwrap().to_string(), "https://10.0.0.1:6443/");
-        for text in ["ftp://x", "https://", "", "a b"] {
-            assert!(server_url(Some(text)).is_err(), "{text}");
+        assert_eq!(server_url("10.0.0.1:6443").unwrap().to_string(), "https://10.0.0.1:6443/");
+        for text in ["ftp://x", "https://", "", "a b", "https://host:port", "https://host:99999"] {
+            assert!(server_url(text).is_err(), "{text}");
         }
     }
 

@@ -17,9 +17,11 @@ use jiff::Timestamp;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
 use super::error::Reason;
+use super::transport::bearer;
 use crate::format::search_path::find_program;
 
 /// A token this close to its end is not used any more.
@@ -28,6 +30,10 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(10);
 const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
 /// Lines of a failed plugin's stderr that its error shows.
 const SHOWN_LINES: usize = 5;
+/// Most of a plugin's stdout that is read: a token, or a certificate and its key, with room to spare.
+const MAX_ANSWER_BYTES: u64 = 1 << 20;
+/// How much of the end of a plugin's stderr is kept.
+const KEPT_STDERR_BYTES: usize = 16 << 10;
 
 /// Which of this program's streams a plugin may use; the caller knows, the library does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +53,12 @@ pub(super) struct PluginCredentials {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ExecCredential {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    api_version: String,
     status: Option<ExecCredentialStatus>,
 }
 
@@ -115,23 +126,38 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(if terminal.stderr { Stdio::inherit() } else { Stdio::piped() });
 
-    // Not `output()`: that would pipe stderr whatever was said before.
-    let output = async { command.spawn()?.wait_with_output().await };
-    let output = output.await.map_err(|e| {
+    let mut child = command.spawn().map_err(|e| {
         let hint = plugin.install_hint.clone().filter(|_| e.kind() == std::io::ErrorKind::NotFound);
         failed(format!("cannot be started: {e}"), hint)
     })?;
-    let explained = |problem: String| match last_lines(&output.stderr) {
+    // Not `wait_with_output()`: that reads whatever comes, and a plugin that prints without end would take all memory. Here it is
+    // dropped, and so ended, when it has printed too much.
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = tokio::try_join!(read_answer(stdout), read_end(stderr))
+        .map_err(|e| failed(format!("cannot be read: {e}"), None))?;
+    let status = child.wait().await.map_err(|e| failed(format!("cannot be waited for: {e}"), None))?;
+    let explained = |problem: String| match last_lines(&stderr) {
         words if words.is_empty() => failed(problem, None),
         words => failed(format!("{problem}: {words}"), None),
     };
-    if !output.status.success() {
-        return Err(explained(format!("ended with {}", output.status)));
+    if !status.success() {
+        return Err(explained(format!("ended with {status}")));
     }
     // The parser's message could quote the token, so it is dropped.
-    let credential: ExecCredential = serde_json::from_slice(&output.stdout)
-        .map_err(|_| explained("printed no ExecCredential in JSON".to_owned()))?;
+    let credential: ExecCredential =
+        serde_json::from_slice(&stdout).map_err(|_| explained("printed no ExecCredential in JSON".to_owned()))?;
+    if credential.kind != "ExecCredential" {
+        return Err(explained("printed JSON whose kind is not ExecCredential".to_owned()));
+    }
+    let asked = plugin.api_version.as_deref().unwrap_or_default();
+    if credential.api_version != asked {
+        let answered = printable(&credential.api_version);
+        return Err(explained(format!("was asked for apiVersion {asked} and answered with apiVersion {answered}")));
+    }
     let status = credential.status.ok_or_else(|| explained("gave no credentials".to_owned()))?;
+    if status.client_certificate_data.is_some() != status.client_key_data.is_some() {
+        return Err(explained("gave a certificate without a key, or a key without a certificate".to_owned()));
+    }
     let certificate = status.client_certificate_data.zip(status.client_key_data);
     let token = status.token.filter(|t| !t.expose_secret().is_empty());
     if certificate.is_none() && token.is_none() {
@@ -140,10 +166,37 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
 }
 
+async fn read_answer(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    if let Some(stdout) = stdout {
+        stdout.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut answer).await?;
+    }
+    if answer.len() as u64 > MAX_ANSWER_BYTES {
+        return Err(std::io::Error::other("it printed more than the 1 MiB that are read at most"));
+    }
+    Ok(answer)
+}
+
+/// Reads everything, so that the plugin can go on, and keeps the end.
+async fn read_end(stderr: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    let Some(mut stderr) = stderr else { return Ok(kept) };
+    while stderr.read_buf(&mut kept).await? > 0 {
+        if kept.len() > 2 * KEPT_STDERR_BYTES {
+            kept.drain(..kept.len() - KEPT_STDERR_BYTES);
+        }
+    }
+    Ok(kept)
+}
+
+/// A line without control characters.
+fn printable(line: &str) -> String {
+    line.trim().chars().filter(|c| !c.is_control()).collect()
+}
+
 /// What a plugin said last, on one line and without control characters.
 fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let printable = |line: &str| line.trim().chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
     lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join(" / ")
 }
@@ -247,9 +300,8 @@ fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Token,
         install_hint: None,
     };
     let token = credentials.token.as_ref().ok_or_else(|| failed("gave no token this time"))?;
-    let mut header = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
-        .map_err(|_| failed("gave a token with characters no header may hold"))?;
-    header.set_sensitive(true);
+    let header =
+        bearer(token.expose_secret()).ok_or_else(|| failed("gave a token with characters no header may hold"))?;
     Ok(Token { header, expires: credentials.expires })
 }
 
@@ -260,17 +312,23 @@ mod tests {
     use super::*;
 
     const HIDDEN: PluginTerminal = PluginTerminal { stdin: false, stderr: false };
+    const VERSION: &str = "client.authentication.k8s.io/v1";
+    const TYPE: &str = "\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1\"";
 
     fn plugin(folder: &tempfile::TempDir, script: &str) -> ExecConfig {
         let path = folder.path().join("plugin.sh");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        ExecConfig { command: Some(path.display().to_string()), ..ExecConfig::default() }
+        ExecConfig {
+            command: Some(path.display().to_string()),
+            api_version: Some(VERSION.into()),
+            ..ExecConfig::default()
+        }
     }
 
     fn answer(token: &str, seconds: i64) -> String {
         let expires = Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
-        format!("echo '{{\"status\": {{\"token\": \"{token}\", \"expirationTimestamp\": \"{expires}\"}}}}'")
+        format!("echo '{{{TYPE}, \"status\": {{\"token\": \"{token}\", \"expirationTimestamp\": \"{expires}\"}}}}'")
     }
 
     async fn signed_in(plugin: ExecConfig) -> PluginToken {
@@ -303,6 +361,36 @@ mod tests {
         let script = "echo canary; printf 'SSO session expired\\n\\033[31mrun aws sso login\\n' >&2; exit 1";
         let error = run(&plugin(&folder, script), HIDDEN).await.err().unwrap().to_string();
         assert!(error.ends_with("ended with exit status: 1: SSO session expired / [31mrun aws sso login"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_prints_without_end_is_ended_and_one_that_talks_without_end_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let endless = plugin(&folder, "exec cat /dev/zero");
+        let error = run(&endless, HIDDEN).await.err().unwrap().to_string();
+        assert!(error.ends_with("it printed more than the 1 MiB that are read at most"), "{error}");
+        let noise = format!("head -c 3000000 /dev/zero | tr '\\0' x >&2\n{}", answer("t", 600));
+        assert!(run(&plugin(&folder, &noise), HIDDEN).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_another_type_or_with_half_a_certificate_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let beta = TYPE.replace("/v1", "/v1beta1");
+        for (answer, told) in [
+            (
+                format!("{{{beta}, \"status\": {{\"token\": \"t\"}}}}"),
+                "answered with apiVersion client.authentication.k8s.io/v1beta1",
+            ),
+            ("{\"status\": {\"token\": \"t\"}}".to_owned(), "kind is not ExecCredential"),
+            (
+                format!("{{{TYPE}, \"status\": {{\"token\": \"t\", \"clientKeyData\": \"k\"}}}}"),
+                "a key without a certificate",
+            ),
+        ] {
+            let error = run(&plugin(&folder, &format!("echo '{answer}'")), HIDDEN).await.err().unwrap().to_string();
+            assert!(error.ends_with(told), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -42,6 +42,10 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     if let Some(reason) = chain.iter().find_map(|e| e.downcast_ref::<Reason>()) {
         return reason.clone();
     }
+    if chain.iter().any(|e| e.is::<kube::client::AuthError>()) {
+        let problem = chain.last().map_or_else(|| error.to_string(), |e| e.to_string());
+        return Reason::Config(format!("the auth-provider of the kubeconfig gives no credentials: {problem}"));
+    }
     if let Some(tls) = find_tls {
         return reason_of_tls(tls, endpoint);
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::{Cluster, ClusterError, Endpoint, diagnose, http_client};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
+use crate::format::tls::{self, ServerTrust};
 use crate::k8s::fields;
 
 /// One thing to say about an object.
@@ -69,10 +70,12 @@ pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) ->
 /// [`super::Reason::TooManyRequests`] when it knows the notification already.
 pub async fn post_notification(address: &str, body: &Value) -> Result<(), ClusterError> {
     let endpoint = Endpoint { server: address.to_owned(), context: None };
-    let connected = address
-        .parse::<http::Uri>()
-        .map_err(|error| kube::Error::HttpError(error.into()))
-        .and_then(|uri| http_client::client(&kube::Config::new(uri)));
+    let connected =
+        address.parse::<http::Uri>().map_err(|error| kube::Error::HttpError(error.into())).and_then(|uri| {
+            let tls = tls::client_config(ServerTrust::System, None);
+            let tls = tls.map_err(|error| kube::Error::Service(Box::new(error)))?;
+            http_client::client(&kube::Config::new(uri), tls)
+        });
     match connected {
         Ok(client) => Cluster::of_client(client, endpoint).post("/".to_owned(), body).await,
         Err(error) => Err(diagnose::explain(&error, "reach notification-controller", None, &endpoint)),

@@ -24,6 +24,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, Client, ConfigExt};
 use kube::config::Config;
+use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::sync::OnceCell;
 use tower::util::BoxCloneSyncService;
@@ -34,8 +35,9 @@ use tower_http::decompression::DecompressionLayer;
 ///
 /// # Errors
 /// Certificates, credentials or the proxy cannot be used.
-pub(super) fn client(config: &Config) -> kube::Result<Client> {
-    let http = OneConnection { connector: https(config, way(config)?)?, client: Arc::default() };
+pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client> {
+    let way = way(config, &tls)?;
+    let http = OneConnection { connector: https(config, tls, way)?, client: Arc::default() };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(DecompressionLayer::new().gzip(!config.disable_compression))
@@ -50,14 +52,18 @@ pub(super) fn client(config: &Config) -> kube::Result<Client> {
 type Way = BoxCloneSyncService<Uri, Stream, BoxError>;
 
 /// Directly, or through the proxy of a configuration.
-fn way(config: &Config) -> kube::Result<Way> {
+fn way(config: &Config, tls: &ClientConfig) -> kube::Result<Way> {
     let connector = tcp_connector();
     let Some(proxy) = &config.proxy_url else { return Ok(boxed(connector)) };
     match proxy.scheme_str() {
         Some("socks5") => Ok(boxed(SocksV5::new(proxy.clone(), connector))),
         Some("http") => Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy))),
         Some("https") => {
-            let connector = config.rustls_https_connector_with_connector(connector)?;
+            let connector = HttpsConnectorBuilder::new()
+                .with_tls_config(tls.clone())
+                .https_or_http()
+                .enable_http1()
+                .wrap_connector(connector);
             Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy)))
         }
         _ => Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) }),
@@ -97,9 +103,9 @@ fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     }
 }
 
-/// TLS as kube configures it, and HTTP/2 where the server has it.
-fn https(config: &Config, connector: Way) -> kube::Result<HttpsConnector<Way>> {
-    let builder = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+/// TLS, and HTTP/2 where the server has it.
+fn https(config: &Config, tls: ClientConfig, connector: Way) -> kube::Result<HttpsConnector<Way>> {
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let builder = match &config.tls_server_name {
         None => builder,
         Some(name) => {
@@ -262,6 +268,7 @@ mod tests {
         assert!(tunnel.contains("Sensitive"), "{tunnel}");
         let mut config = Config::new("https://server".parse().unwrap());
         config.proxy_url = Some("ftp://proxy".parse().unwrap());
-        assert!(matches!(client(&config), Err(kube::Error::ProxyProtocolUnsupported { .. })));
+        let tls = crate::format::tls::client_config(crate::format::tls::ServerTrust::Unverified, None).unwrap();
+        assert!(matches!(client(&config, tls), Err(kube::Error::ProxyProtocolUnsupported { .. })));
     }
 }

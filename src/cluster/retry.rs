@@ -16,10 +16,10 @@ use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
-use super::credential_plugin::PluginToken;
+use super::authorization::Authorization;
 use super::lease_guard::{LeaseGuard, LeaseIsOver};
 use super::rehearsal::Rehearsal;
-use super::transport::{TimedOut, is_connect_failure, is_tls_failure};
+use super::transport::{TimedOut, is_connect_failure, is_lost_request, is_tls_failure};
 use crate::format::backoff::Backoff;
 
 /// How often one call is sent at most.
@@ -84,7 +84,7 @@ pub(super) struct CallPolicy {
     pub observer: Option<RetryObserver>,
     pub requests: Option<RequestObserver>,
     pub writes: Option<WriteObserver>,
-    pub token: Option<PluginToken>,
+    pub authorization: Option<Authorization>,
     /// Nothing is written once this lease is over.
     pub lease: Option<LeaseGuard>,
     /// Answers in the place of the server, and writes nothing.
@@ -128,9 +128,10 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             return Err(Box::new(LeaseIsOver));
         }
         let mut request = Request::from_parts(parts.clone(), this_body);
-        if let Some(token) = &policy.token {
-            let fresh = timeout_at(deadline, token.header()).await;
-            request.headers_mut().insert(header::AUTHORIZATION, fresh.map_err(|_| token.is_late(policy.limit))??);
+        if let Some(authorization) = &policy.authorization {
+            let fresh = timeout_at(deadline, authorization.header()).await;
+            let fresh = fresh.map_err(|_| authorization.is_late(policy.limit))??;
+            request.headers_mut().insert(header::AUTHORIZATION, fresh);
         }
         let answer = match timeout_at(deadline, send(client, policy, request, streaming)).await {
             Ok(answer) => answer,
@@ -140,12 +141,12 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let status = answer.as_ref().map(Response::status);
             observer(parts.method.as_str(), status.as_ref().map_or("<error>", StatusCode::as_str));
         }
-        if let (Some(token), Ok(response)) = (&policy.token, &answer)
+        if let (Some(authorization), Ok(response)) = (&policy.authorization, &answer)
             && response.status() == StatusCode::UNAUTHORIZED
             && !std::mem::replace(&mut has_new_token, true)
             && repeatable
+            && authorization.renew().await
         {
-            token.forget().await;
             continue;
         }
         let failure = Failure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);
@@ -256,7 +257,7 @@ impl Failure {
                     max_attempts: MAX_ATTEMPTS,
                 })
             }
-            Err(error) if is_tls_failure(error) => None,
+            Err(error) if is_tls_failure(error) || !is_lost_request(error) => None,
             Err(error) => {
                 let (unsent, transport) =
                     (is_connect_failure(error), matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)));
@@ -364,6 +365,19 @@ mod tests {
         assert!(repeats(500, Repeat { after_unclear_answer: true, ..none }));
         assert!(!repeats(503, Repeat { never: true, after_unclear_answer: true, ..none }));
         assert!(!repeats(422, Repeat { after_conflict: true, after_unclear_answer: true, never: false }));
+    }
+
+    #[test]
+    fn what_failed_before_it_was_sent_is_not_sent_again() {
+        let failed =
+            |error: BoxError| Failure::of(&Err(kube::Error::Service(error)), true, Repeat::default()).is_some();
+        let cut = || std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(failed(Box::new(cut())));
+        assert!(!failed("failed to parse header value".into()));
+        assert!(!failed(Box::new(http::HeaderValue::from_str("a\nb").unwrap_err())));
+        // A token server that cannot be reached is another server than this one.
+        let of_provider = kube::client::AuthError::ReadTokenFile(cut(), "token".into());
+        assert!(!failed(Box::new(of_provider)));
     }
 
     #[test]

@@ -5,15 +5,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustls::ClientConfig;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Credentials, Reason};
 use crate::format::backoff::Backoff;
 use crate::format::proxy::ProxyEnvironment;
+use crate::format::tls::{self, ServerTrust};
 
 /// Longest pause before a request is repeated.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -103,37 +101,18 @@ fn is_loopback(authority: &str) -> bool {
 
 /// Returns the configuration of TLS for a registry. `with_identity` is false towards other servers it sends us to.
 pub(super) fn tls_config(access: &RegistryAccess, with_identity: bool) -> Result<ClientConfig, Reason> {
-    let wrong = |what: &str, problem: &dyn fmt::Display| Reason::Config(format!("{what}: {problem}"));
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| wrong("TLS", &error))?;
-    let builder = match &access.authorities {
-        Some(pem) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in CertificateDer::pem_slice_iter(pem) {
-                let certificate = certificate.map_err(|_| wrong("the CA file", &"it is not PEM"))?;
-                roots.add(certificate).map_err(|error| wrong("the CA file", &error))?;
+    let trust = match &access.authorities {
+        None => ServerTrust::System,
+        Some(pem) => match tls::certificates(pem) {
+            none if none.is_empty() => {
+                return Err(Reason::Config("the CA file: it holds no certificate in PEM".to_owned()));
             }
-            if roots.is_empty() {
-                return Err(wrong("the CA file", &"it holds no certificate in PEM"));
-            }
-            builder.with_root_certificates(roots)
-        }
-        None => builder.with_platform_verifier().map_err(|error| wrong("the system's certificates", &error))?,
+            all => ServerTrust::Certificates(all),
+        },
     };
-    let Some(identity) = access.identity.as_ref().filter(|_| with_identity) else {
-        return Ok(builder.with_no_client_auth());
-    };
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(&identity.certificate)
-        .collect::<Result<_, _>>()
-        .map_err(|_| wrong("the client certificate", &"it is not PEM"))?;
-    if chain.is_empty() {
-        return Err(wrong("the client certificate", &"it holds no certificate in PEM"));
-    }
-    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes())
-        .map_err(|_| wrong("the client key", &"it is no private key in PEM"))?;
-    builder.with_client_auth_cert(chain, key).map_err(|error| wrong("the client certificate", &error))
+    let identity = access.identity.as_ref().filter(|_| with_identity);
+    let identity = identity.map(|one| (one.certificate.as_slice(), one.key.expose_secret().as_bytes()));
+    tls::client_config(trust, identity).map_err(|error| Reason::Config(error.to_string()))
 }
 
 #[cfg(test)]
@@ -192,8 +171,8 @@ mod tests {
         };
         assert_eq!(of(Some(b"x"), b""), "the CA file: it holds no certificate in PEM");
         let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        assert!(of(Some(pem), b"").starts_with("the CA file: "));
+        assert_eq!(of(Some(pem), b""), "the CA file: it holds no certificate in PEM");
         assert_eq!(of(None, b""), "the client certificate: it holds no certificate in PEM");
-        assert_eq!(of(None, pem), "the client key: it is no private key in PEM");
+        assert_eq!(of(None, pem), "the client key: it holds no private key in PEM");
     }
 }

@@ -7,12 +7,12 @@
 //!   envelope (<https://github.com/sigstore/cosign/blob/main/specs/BUNDLE_SPEC.md>,
 //!   <https://github.com/secure-systems-lab/dsse/blob/master/protocol.md>).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use ring::signature::{
+use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256,
     UnparsedPublicKey, VerificationAlgorithm,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::Value;
@@ -240,8 +240,8 @@ fn is_bundle(key: &PublicKey, bundle: &[u8], digest: &Digest) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ring::rand::SystemRandom;
-    use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
+    use aws_lc_rs::rand::SystemRandom;
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
     use serde_json::json;
 
     use super::super::scripted_server::{ScriptedServer, answer};
@@ -295,7 +295,7 @@ mod tests {
     fn own_key() -> (PublicKey, impl Fn(&[u8]) -> String) {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref(), &random).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref()).unwrap();
         let bytes = pair.public_key().as_ref().to_vec();
         let key = PublicKey { algorithms: vec![&ECDSA_P256_SHA256_ASN1], bytes };
         (key, move |message: &[u8]| STANDARD.encode(pair.sign(&SystemRandom::new(), message).unwrap()))

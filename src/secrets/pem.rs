@@ -82,7 +82,7 @@ pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
         label => return Err(Problem::Other(label.to_lowercase())),
     };
     // rustls takes owned keys only.
-    match rustls::crypto::ring::sign::any_supported_type(&der.clone_key()) {
+    match rustls::crypto::aws_lc_rs::sign::any_supported_type(&der.clone_key()) {
         Ok(key) => Ok(PrivateKey {
             public: key.public_key().map(|spki| spki.as_ref().to_vec()),
             rsa: key.algorithm() == rustls::SignatureAlgorithm::RSA,

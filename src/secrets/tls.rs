@@ -104,7 +104,7 @@ fn check_pair(chain: Vec<Parsed>, key: &[u8]) -> Result<Warnings, SecretError> {
     }
     let key =
         PrivateKeyDer::from_pem_slice(key).map_err(|_| SecretError::check(KEY, "it holds no private key in PEM"))?;
-    let Ok(key) = rustls::crypto::ring::sign::any_supported_type(&key) else {
+    let Ok(key) = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key) else {
         return Ok(vec![format!("{KEY}: this kind of key is not checked")]);
     };
     let chain = chain.into_iter().map(|(der, _)| der).collect();

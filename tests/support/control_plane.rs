@@ -103,7 +103,7 @@ impl ControlPlane {
     /// As [`ControlPlane::start`].
     pub async fn start_with(options: Options, progress: impl Fn(&str)) -> Fallible<ControlPlane> {
         // A second installation is refused, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let mut reasons = Vec::new();
         loop {
             let error = match ControlPlane::try_start(options.clone(), &progress).await {

@@ -176,7 +176,7 @@ impl FaultProxy {
 
     /// As [`FaultProxy::start`], with a certificate for `names`; for example one that is not `127.0.0.1`.
     pub async fn start_as(kubeconfig: &Kubeconfig, folder: &Path, names: &[&str]) -> Fallible<FaultProxy> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let authority = Authority::new("fault-proxy-authority")?;
         let acceptor = tls_acceptor(&authority.server(names)?)?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;

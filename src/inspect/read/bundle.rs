@@ -203,7 +203,7 @@ pub fn of_dump(snapshot: &Snapshot) -> Gathered {
 
 /// Random bytes that hashes of one bundle are made with; `None` where the system has none.
 pub fn salt() -> Option<Vec<u8>> {
-    use ring::rand::{SecureRandom, SystemRandom};
+    use aws_lc_rs::rand::{SecureRandom, SystemRandom};
     let mut salt = vec![0; 16];
     SystemRandom::new().fill(&mut salt).ok()?;
     Some(salt)

@@ -85,7 +85,7 @@ fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
         Some(found["licenses"][0]["expression"].as_str().expect("a licence").to_owned())
     };
     assert_eq!(licence("kube").as_deref(), Some("Apache-2.0"));
-    assert!(licence("ring").is_some() && licence("windows-sys").is_none() && licence("proptest").is_none());
+    assert!(licence("aws-lc-sys").is_some() && licence("windows-sys").is_none() && licence("proptest").is_none());
     assert!(components.iter().all(|one| one["licenses"][0]["expression"].is_string()), "each has a licence");
 
     let layout = Layout::open(&one.join("image-amd64")).expect("a layout");

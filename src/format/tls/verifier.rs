@@ -1,0 +1,222 @@
+//! Verifies servers as Go does: by a chain to an authority, or because the server's very certificate is trusted.
+//!
+//! webpki knows chains only. It refuses a server whose self-signed certificate is marked as an authority (`openssl req -x509`,
+//! `tsh proxy kube`), and one whose own certificate is all that the bundle holds. Go accepts both, because the certificate
+//! is in the pool. The exception here is as narrow: the certificate is byte for byte a trusted one, and its validity, its names, its
+//! purpose and its critical extensions hold.
+//!
+//! In the other direction webpki takes every certificate of a bundle for an authority. Go does not, and neither does this: who
+//! trusts the certificate of one server must not trust what that server signs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_cert::Certificate;
+use x509_cert::certificate::Version;
+use x509_cert::der::Decode;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage};
+
+use super::TlsSetupError;
+
+const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
+
+/// Servers that a bundle or the operating system vouches for.
+#[derive(Debug)]
+pub(super) struct TrustedServers {
+    /// None if no certificate of the bundle is an authority.
+    chains: Option<Arc<dyn ServerCertVerifier>>,
+    /// None: the system's own, which are read only when a chain fails.
+    bundle: Option<Vec<CertificateDer<'static>>>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl TrustedServers {
+    pub(super) fn of_bundle(
+        bundle: Vec<CertificateDer<'static>>,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, TlsSetupError> {
+        let mut authorities = RootCertStore::empty();
+        authorities.add_parsable_certificates(bundle.iter().filter(|der| is_authority(der)).cloned());
+        let algorithms = provider.signature_verification_algorithms;
+        let chains = if authorities.is_empty() {
+            None
+        } else {
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), provider).build();
+            let verifier = verifier.map_err(|error| TlsSetupError::Protocol(Error::General(error.to_string())))?;
+            Some(verifier as Arc<dyn ServerCertVerifier>)
+        };
+        Ok(TrustedServers { chains, bundle: Some(bundle), algorithms })
+    }
+
+    pub(super) fn of_system(provider: Arc<CryptoProvider>) -> Result<Self, TlsSetupError> {
+        let algorithms = provider.signature_verification_algorithms;
+        let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(TlsSetupError::SystemCertificates)?;
+        Ok(TrustedServers { chains: Some(Arc::new(verifier)), bundle: None, algorithms })
+    }
+
+    fn contains(&self, certificate: &CertificateDer<'_>) -> bool {
+        match &self.bundle {
+            Some(bundle) => bundle.contains(certificate),
+            None => system_certificates().contains(certificate),
+        }
+    }
+}
+
+/// What the system keeps in files. Where it verifies certificates itself, its answer is final.
+#[cfg(all(unix, not(target_vendor = "apple"), not(target_os = "android")))]
+fn system_certificates() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
+}
+
+#[cfg(not(all(unix, not(target_vendor = "apple"), not(target_os = "android"))))]
+fn system_certificates() -> Vec<CertificateDer<'static>> {
+    Vec::new()
+}
+
+impl ServerCertVerifier for TrustedServers {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let refused = match &self.chains {
+            None => Error::InvalidCertificate(CertificateError::UnknownIssuer),
+            Some(chains) => {
+                match chains.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+                    Ok(verified) => return Ok(verified),
+                    Err(refused) => refused,
+                }
+            }
+        };
+        if !self.contains(end_entity) {
+            return Err(refused);
+        }
+        verify_by_itself(end_entity, server_name, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Verifies a certificate that is trusted itself: everything but its signature.
+fn verify_by_itself(
+    der: &CertificateDer<'_>,
+    server_name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<ServerCertVerified, Error> {
+    let unreadable = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
+    // Refuses critical extensions that it does not know.
+    let parsed = ParsedCertificate::try_from(der)?;
+    let certificate = Certificate::from_der(der).map_err(unreadable)?;
+    let certificate = certificate.tbs_certificate();
+    let seconds = |time: Duration| UnixTime::since_unix_epoch(Duration::from_secs(time.as_secs()));
+    let not_before = seconds(certificate.validity().not_before.to_unix_duration());
+    let not_after = seconds(certificate.validity().not_after.to_unix_duration());
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
+    }
+    let purposes = certificate.get_extension::<ExtendedKeyUsage>().map_err(unreadable)?;
+    if purposes
+        .is_some_and(|(_, ExtendedKeyUsage(all))| !all.iter().any(|one| [SERVER_AUTH, ANY_PURPOSE].contains(one)))
+    {
+        return Err(CertificateError::InvalidPurpose.into());
+    }
+    verify_server_name(&parsed, server_name)?;
+    Ok(ServerCertVerified::assertion())
+}
+
+/// Whether a trusted certificate may vouch for others, by Go's rule: one of version 3 has to say so, and a key usage has to allow
+/// it. Older versions have no extensions to say it with.
+fn is_authority(der: &CertificateDer<'_>) -> bool {
+    // What only webpki can read is left to webpki.
+    let Ok(certificate) = Certificate::from_der(der) else { return true };
+    let certificate = certificate.tbs_certificate();
+    if certificate.version() != Version::V3 {
+        return true;
+    }
+    let constraints = certificate.get_extension::<BasicConstraints>().ok().flatten();
+    let usage = certificate.get_extension::<KeyUsage>().ok().flatten();
+    constraints.is_some_and(|(_, constraints)| constraints.ca) && usage.is_none_or(|(_, usage)| usage.key_cert_sign())
+}
+
+/// Every server, for `insecure-skip-tls-verify`.
+#[derive(Debug)]
+pub(super) struct UnverifiedServers {
+    schemes: Vec<SignatureScheme>,
+}
+
+impl UnverifiedServers {
+    pub(super) fn new(provider: &CryptoProvider) -> Self {
+        UnverifiedServers { schemes: provider.signature_verification_algorithms.supported_schemes() }
+    }
+}
+
+impl ServerCertVerifier for UnverifiedServers {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    // A certificate that nobody verifies proves nothing by its key either.
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes.clone()
+    }
+}
