@@ -1,16 +1,20 @@
 //! From kubeconfig files and flags to one target: server, credentials, context, namespace. Reads files, never the environment.
 //!
 //! The rules are kubectl's: files of a list are merged, the first to set a value wins, missing files are skipped, relative
-//! paths start at the file that names them, a flag overrides one field.
+//! paths start at the file that names them, a flag overrides one field. What kubectl refuses is refused as well: a file that means
+//! something else to other programs leads to the wrong cluster sooner or later.
 //! Source: <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
 
 use std::path::{Path, PathBuf};
 
-use kube::config::{AuthInfo, Cluster as ClusterInfo, Kubeconfig, KubeconfigError};
-use secrecy::SecretString;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{AuthInfo, Cluster as ClusterInfo, ExecConfig, Kubeconfig};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::error::Reason;
+use crate::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use crate::format::yaml;
 
 /// Where the kubeconfig comes from.
@@ -51,7 +55,7 @@ pub(super) struct Target {
 /// Reads and merges the files of a source.
 ///
 /// # Errors
-/// A named file that cannot be read, or any file that is no kubeconfig.
+/// A named file that cannot be read, or any file that is not a kubeconfig.
 pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
     match source {
         KubeconfigSource::File(path) => read_file(path),
@@ -91,18 +95,194 @@ const PATHS: [(&str, &str); 5] = [
 ];
 
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
-    // The parser's own message shows what is in the file: credentials. So only the kind of problem is told.
-    let no_kubeconfig = || unusable(path, "it is no kubeconfig in YAML");
-    let text = text(std::fs::read(path).map_err(|e| unusable(path, &e.to_string()))?).ok_or_else(no_kubeconfig)?;
+    // The parser's own message shows what is in the file: credentials. So only the kind of problem and its place are shown.
+    let content = read_at_most(path, MAX_CONFIG_BYTES).map_err(|e| unusable(path, &e.to_string()))?;
+    let text = text(content).ok_or_else(|| unusable(path, "it is not text in UTF-8"))?;
+    let documents = yaml::parse_kubeconfig_documents(&text).map_err(|error| {
+        let place = error.location().map(|place| format!(" ({place})")).unwrap_or_default();
+        unusable(path, &format!("it is not a kubeconfig in YAML{place}"))
+    })?;
     let mut merged = Kubeconfig::default();
-    for mut document in yaml::parse_documents(&text).map_err(|_| no_kubeconfig())? {
+    for mut document in documents {
+        check_types(&document).map_err(|problem| unusable(path, &problem))?;
+        fill_in(&mut document);
         if let Some(folder) = path.parent() {
             make_absolute(&mut document, folder);
         }
-        let next = serde_json::from_value(document).map_err(|_| no_kubeconfig())?;
+        let next: Kubeconfig =
+            serde_json::from_value(document).map_err(|_| unusable(path, "it is not a kubeconfig in YAML"))?;
+        let next = checked(next).map_err(|problem| unusable(path, &problem))?;
         merged = merge(merged, next, path)?;
     }
     Ok(merged)
+}
+
+/// Fields that hold text.
+const TEXTS: [&str; 38] = [
+    "kind",
+    "apiVersion",
+    "current-context",
+    "contexts[].name",
+    "contexts[].context.cluster",
+    "contexts[].context.user",
+    "contexts[].context.namespace",
+    "clusters[].name",
+    "clusters[].cluster.server",
+    "clusters[].cluster.tls-server-name",
+    "clusters[].cluster.proxy-url",
+    "clusters[].cluster.certificate-authority",
+    "clusters[].cluster.certificate-authority-data",
+    "users[].name",
+    "users[].user.username",
+    "users[].user.password",
+    "users[].user.token",
+    "users[].user.tokenFile",
+    "users[].user.client-certificate",
+    "users[].user.client-certificate-data",
+    "users[].user.client-key",
+    "users[].user.client-key-data",
+    "users[].user.as",
+    "users[].user.as-uid",
+    "users[].user.as-groups[]",
+    "users[].user.auth-provider.name",
+    "users[].user.exec.apiVersion",
+    "users[].user.exec.command",
+    "users[].user.exec.args[]",
+    "users[].user.exec.env[].name",
+    "users[].user.exec.env[].value",
+    "users[].user.exec.installHint",
+    "users[].user.exec.interactiveMode",
+    "clusters[].cluster.extensions[].name",
+    "users[].user.extensions[].name",
+    "contexts[].context.extensions[].name",
+    "extensions[].name",
+    "preferences.extensions[].name",
+];
+
+/// Fields that are true or false.
+const BOOLEANS: [&str; 3] = [
+    "clusters[].cluster.insecure-skip-tls-verify",
+    "clusters[].cluster.disable-compression",
+    "users[].user.exec.provideClusterInfo",
+];
+
+/// Says which field holds a value of the wrong type: `clusters[0].name is a number, not text`. The value is not shown.
+fn check_types(document: &Value) -> Result<(), String> {
+    if !document.is_object() {
+        return Err("it is not a kubeconfig in YAML".to_owned());
+    }
+    for field in TEXTS {
+        check_type(document, "", field, "text", &Value::is_string)?;
+    }
+    for field in BOOLEANS {
+        check_type(document, "", field, "true or false", &Value::is_boolean)?;
+    }
+    Ok(())
+}
+
+/// Follows a field such as `users[].user.token` below `place`; what is absent or null is right everywhere.
+fn check_type(
+    value: &Value,
+    place: &str,
+    field: &str,
+    wanted: &str,
+    is_right: &dyn Fn(&Value) -> bool,
+) -> Result<(), String> {
+    let wrong = |wanted: &str| Err(format!("{place} is {}, not {wanted}", type_in_words(value)));
+    if value.is_null() {
+        return Ok(());
+    }
+    if let Some(rest) = field.strip_prefix("[]") {
+        let Some(items) = value.as_array() else { return wrong("a list") };
+        let check = |(index, item)| check_type(item, &format!("{place}[{index}]"), rest, wanted, is_right);
+        return items.iter().enumerate().try_for_each(check);
+    }
+    let field = field.trim_start_matches('.');
+    if field.is_empty() {
+        return if is_right(value) { Ok(()) } else { wrong(wanted) };
+    }
+    let Some(members) = value.as_object() else { return wrong("a mapping") };
+    let end = field.find(['.', '[']).unwrap_or(field.len());
+    let (name, rest) = field.split_at(end);
+    let below = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    members.get(name).map_or(Ok(()), |value| check_type(value, &below, rest, wanted, is_right))
+}
+
+fn type_in_words(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+/// Fields that hold a file's content.
+const CONTENTS: [(&str, &str); 3] = [
+    ("clusters", "/cluster/certificate-authority-data"),
+    ("users", "/user/client-certificate-data"),
+    ("users", "/user/client-key-data"),
+];
+
+/// Brings a document into the one form that the rest of the program reads: names that are left out are empty, as for Go, and
+/// base64 has no line ends.
+fn fill_in(document: &mut Value) {
+    for (list, field) in CONTENTS {
+        for entry in entries(document, list) {
+            let Some(Value::String(content)) = entry.pointer_mut(field) else { continue };
+            // `!!binary` has been decoded by the parser.
+            if content.trim_start().starts_with("-----BEGIN ") {
+                *content = STANDARD.encode(&*content);
+            } else {
+                // Go's decoder skips line ends and nothing else.
+                content.retain(|c| !matches!(c, '\r' | '\n'));
+            }
+        }
+    }
+    for (list, field, name) in
+        [("clusters", "", "name"), ("users", "", "name"), ("contexts", "", "name"), ("contexts", "/context", "cluster")]
+    {
+        for entry in entries(document, list) {
+            if let Some(members) = entry.pointer_mut(field).and_then(Value::as_object_mut) {
+                let value = members.entry(name).or_insert(Value::Null);
+                if value.is_null() {
+                    *value = "".into();
+                }
+            }
+        }
+    }
+}
+
+fn entries<'a>(document: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
+    document.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Refuses what kubectl refuses in one file, and drops what says nothing.
+fn checked(mut config: Kubeconfig) -> Result<Kubeconfig, String> {
+    let (kind, version) = (config.kind.take().unwrap_or_default(), config.api_version.take().unwrap_or_default());
+    if !matches!(kind.as_str(), "" | "Config") {
+        return Err(format!("its kind is {kind}, not Config"));
+    }
+    if !matches!(version.as_str(), "" | "v1") {
+        return Err(format!("its apiVersion is {version}, not v1"));
+    }
+    config.current_context = config.current_context.filter(|name| !name.is_empty());
+    let twice = |names: Vec<&str>| {
+        let mut seen = std::collections::BTreeSet::new();
+        names.into_iter().find(|name| !seen.insert(*name)).map(str::to_owned)
+    };
+    for (what, names) in [
+        ("contexts", config.contexts.iter().map(|one| one.name.as_str()).collect::<Vec<_>>()),
+        ("clusters", config.clusters.iter().map(|one| one.name.as_str()).collect()),
+        ("users", config.auth_infos.iter().map(|one| one.name.as_str()).collect()),
+    ] {
+        if let Some(name) = twice(names) {
+            return Err(format!("two of its {what} are named {name}"));
+        }
+    }
+    Ok(config)
 }
 
 /// What Go's YAML reads: UTF-8, or UTF-16 with its mark, as PowerShell writes it.
@@ -120,7 +300,7 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 
 fn make_absolute(document: &mut Value, folder: &Path) {
     for (list, field) in PATHS {
-        for entry in document.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+        for entry in entries(document, list) {
             let Some(Value::String(file)) = entry.pointer_mut(field) else { continue };
             let is_a_name = field.ends_with("command") && !file.contains(std::path::MAIN_SEPARATOR);
             if let Some(absolute) = folder.join(&*file).to_str().filter(|_| !is_a_name) {
@@ -131,14 +311,7 @@ fn make_absolute(document: &mut Value, folder: &Path) {
 }
 
 fn merge(merged: Kubeconfig, next: Kubeconfig, path: &Path) -> Result<Kubeconfig, Reason> {
-    merged.merge(next).map_err(|error| {
-        let problem = match error {
-            KubeconfigError::KindMismatch => "its kind differs from that of the files before",
-            KubeconfigError::ApiVersionMismatch => "its apiVersion differs from that of the files before",
-            _ => "it cannot be used",
-        };
-        unusable(path, problem)
-    })
+    merged.merge(next).map_err(|_| unusable(path, "it cannot be used"))
 }
 
 fn unusable(path: &Path, problem: &str) -> Reason {
@@ -149,6 +322,7 @@ fn unusable(path: &Path, problem: &str) -> Reason {
 pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<Target>, Reason> {
     let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let name = overrides.context.clone().or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
+    let mut names = (String::new(), String::new());
     let mut target = match name {
         Some(name) => {
             let context = config
@@ -158,6 +332,7 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                 .and_then(|c| c.context.clone())
                 .ok_or_else(|| Reason::ContextNotFound { name: name.clone(), known: known() })?;
             let cluster = config.clusters.iter().find(|c| c.name == context.cluster).and_then(|c| c.cluster.clone());
+            names = (context.cluster.clone(), context.user.clone().unwrap_or_default());
             // Not without a cluster, unless --server stands in for it.
             let user = config.auth_infos.iter().find(|u| Some(&u.name) == context.user.as_ref());
             let cluster = match (cluster, &overrides.server) {
@@ -198,7 +373,79 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
     };
     apply_overrides(&mut target.cluster, overrides);
     override_user(&mut target.user, overrides);
+    let (cluster, user) = names;
+    check_cluster(&target.cluster).map_err(|problem| contradiction("cluster", &cluster, &problem))?;
+    check_user(&target.user).map_err(|problem| contradiction("user", &user, &problem))?;
     Ok(Some(target))
+}
+
+/// `name` is empty where flags alone say what is used.
+fn contradiction(what: &str, name: &str, problem: &str) -> Reason {
+    let named = if name.is_empty() { format!("the {what}") } else { format!("{what} {name}") };
+    Reason::Config(format!("{named}: {problem}"))
+}
+
+/// Refuses what contradicts itself, as kubectl does.
+fn check_cluster(cluster: &ClusterInfo) -> Result<(), String> {
+    let has_authority = cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some();
+    if has_authority && cluster.insecure_skip_tls_verify == Some(true) {
+        return Err("a certificate authority and insecure-skip-tls-verify exclude each other: remove one".to_owned());
+    }
+    if cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some() {
+        return Err("certificate-authority and certificate-authority-data are both given: remove one".to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses credentials that contradict each other, or that Kubernetes no longer knows.
+fn check_user(user: &AuthInfo) -> Result<(), String> {
+    let has_token = user.token.is_some() || user.token_file.is_some();
+    if has_token && (user.username.is_some() || user.password.is_some()) {
+        return Err("a token and a username with a password exclude each other: remove one".to_owned());
+    }
+    let has_certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    if user.client_certificate.is_some() && user.client_certificate_data.is_some() {
+        return Err("client-certificate and client-certificate-data are both given: remove one".to_owned());
+    }
+    if user.client_key.is_some() && user.client_key_data.is_some() {
+        return Err("client-key and client-key-data are both given: remove one".to_owned());
+    }
+    if has_certificate && user.client_key.is_none() && user.client_key_data.is_none() {
+        return Err("its client certificate needs client-key or client-key-data".to_owned());
+    }
+    let acts_as_more = user.impersonate_uid.as_ref().is_some_and(|uid| !uid.is_empty())
+        || user.impersonate_groups.as_ref().is_some_and(|groups| !groups.is_empty())
+        || user.impersonate_user_extra.as_ref().is_some_and(|extra| !extra.is_empty());
+    if acts_as_more && user.impersonate.as_ref().is_none_or(String::is_empty) {
+        return Err("groups, a uid or extra fields can be impersonated together with a user only: add `as`".to_owned());
+    }
+    if let Some(plugin) = &user.exec {
+        check_plugin(plugin)?;
+    }
+    match user.auth_provider.as_ref().map(|provider| provider.name.as_str()) {
+        Some(_) if user.exec.is_some() => Err("auth-provider and exec exclude each other: remove one".to_owned()),
+        None | Some("oidc") => Ok(()),
+        Some("gcp") => {
+            Err("Kubernetes has removed auth-provider gcp: use the plugin gke-gcloud-auth-plugin".to_owned())
+        }
+        Some("azure") => Err("Kubernetes has removed auth-provider azure: use the plugin kubelogin".to_owned()),
+        Some(other) => Err(format!("auth-provider {other} is not known: use a credential plugin (exec)")),
+    }
+}
+
+/// A plugin has to say which version of the protocol it speaks. The older versions are gone from kubectl since 1.24, and a plugin
+/// that asks questions unexpectedly would stop a script.
+fn check_plugin(plugin: &ExecConfig) -> Result<(), String> {
+    const V1: &str = "client.authentication.k8s.io/v1";
+    const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+    match plugin.api_version.as_deref().unwrap_or_default() {
+        "" => Err(format!("its exec has no apiVersion: add {V1}")),
+        V1 if plugin.interactive_mode.is_none() => {
+            Err("its exec has no interactiveMode: add Never, IfAvailable or Always".to_owned())
+        }
+        V1 | V1BETA1 => Ok(()),
+        other => Err(format!("its exec has apiVersion {other}, which is not supported: use {V1} or {V1BETA1}")),
+    }
 }
 
 fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
@@ -214,18 +461,30 @@ fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
         cluster.tls_server_name = Some(name.clone());
     }
     cluster.tls_server_name = cluster.tls_server_name.take().filter(|n| !n.is_empty());
-    if let Some(path) = &flags.certificate_authority {
-        cluster.certificate_authority = Some(path.to_string_lossy().into_owned());
+    // Each of the two flags replaces all that the kubeconfig says about trust; together they contradict each other.
+    if flags.certificate_authority.is_some() || flags.insecure_skip_tls_verify {
+        let file = flags.certificate_authority.as_ref().map(|path| path.to_string_lossy().into_owned());
+        cluster.certificate_authority = file;
         cluster.certificate_authority_data = None;
-    }
-    if flags.insecure_skip_tls_verify {
-        cluster.insecure_skip_tls_verify = Some(true);
-        cluster.certificate_authority = None;
-        cluster.certificate_authority_data = None;
+        cluster.insecure_skip_tls_verify = Some(flags.insecure_skip_tls_verify);
     }
 }
 
+/// Lays the flags over a user, whose empty fields count as absent.
 pub(super) fn override_user(user: &mut AuthInfo, flags: &Overrides) {
+    let texts = [
+        &mut user.username,
+        &mut user.token_file,
+        &mut user.client_certificate,
+        &mut user.client_certificate_data,
+        &mut user.client_key,
+    ];
+    for text in texts {
+        *text = text.take().filter(|text| !text.is_empty());
+    }
+    for secret in [&mut user.password, &mut user.token, &mut user.client_key_data] {
+        *secret = secret.take().filter(|secret| !secret.expose_secret().is_empty());
+    }
     if let Some(token) = &flags.token {
         // A client certificate would win over the token at the API server, so the token stands alone.
         *user = AuthInfo {
@@ -368,7 +627,7 @@ mod tests {
         let broken = folder.path().join("broken");
         std::fs::write(&broken, "users: [{name: u, user: {token: canary-7}}, oops: [\n").unwrap();
         let error = read(&KubeconfigSource::List(vec![broken])).unwrap_err().to_string();
-        assert!(error.ends_with("it is no kubeconfig in YAML") && !error.contains("canary"), "{error}");
+        assert!(error.contains("it is not a kubeconfig in YAML (line ") && !error.contains("canary"), "{error}");
     }
 
     #[test]
@@ -410,9 +669,166 @@ mod tests {
         }
         assert_eq!(read(format!("\u{feff}{text}").as_bytes()).unwrap().as_deref(), Some("ähre"));
         assert_eq!(read(b"").unwrap(), None);
-        for wrong in ["current-context: \u{ff}", "current-context: 12", "just words", "users: {a: b}"] {
+        for (wrong, told) in [
+            ("current-context: \u{ff}", "it is not text in UTF-8"),
+            ("current-context: 12", "current-context is a number, not text"),
+            ("just words", "it is not a kubeconfig in YAML"),
+            ("users: {a: b}", "users is a mapping, not a list"),
+        ] {
             let bytes: Vec<u8> = wrong.chars().map(|c| c as u8).collect();
-            assert!(read(&bytes).unwrap_err().to_string().ends_with("it is no kubeconfig in YAML"), "{wrong}");
+            let error = read(&bytes).unwrap_err().to_string();
+            assert!(error.ends_with(told), "{error}");
         }
+    }
+
+    /// Reads a text as a file of its own.
+    fn read_text(text: &str) -> Result<Kubeconfig, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        std::fs::write(&file, text).unwrap();
+        read(&KubeconfigSource::File(file)).map_err(|reason| reason.to_string())
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_named_by_its_field_and_not_shown() {
+        for (text, told) in [
+            ("clusters: [{name: 123}]", "clusters[0].name is a number, not text"),
+            ("users: [{name: a}, {name: u, user: {token: 987}}]", "users[1].user.token is a number, not text"),
+            (
+                "users: [{name: u, user: {as-groups: [a, true]}}]",
+                "users[0].user.as-groups[1] is true or false, not text",
+            ),
+            ("clusters: [{name: k, cluster: {insecure-skip-tls-verify: 'yes'}}]", "is text, not true or false"),
+            ("contexts: [a]", "contexts[0] is text, not a mapping"),
+            (
+                "users: [{name: u, user: {exec: {env: [{name: A, value: 7}]}}}]",
+                "exec.env[0].value is a number, not text",
+            ),
+        ] {
+            let error = read_text(text).unwrap_err();
+            assert!(error.ends_with(told) && !error.contains("987"), "{error}");
+        }
+        assert!(
+            read_text("clusters: null\nusers: [{name: u, user: null}]\ncontexts: [{name: null, context: {}}]\n")
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn content_may_be_wrapped_or_binary() {
+        let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let encoded = STANDARD.encode(pem);
+        let wrapped: String =
+            encoded.as_bytes().chunks(10).map(|part| format!("\n      {}", String::from_utf8_lossy(part))).collect();
+        let twice = STANDARD.encode(&encoded);
+        for value in
+            [encoded.clone(), format!("|{wrapped}"), format!("!!binary |{wrapped}"), format!("!!binary {twice}")]
+        {
+            let text = format!(
+                "clusters:\n- name: k\n  cluster:\n    certificate-authority-data: {value}\nusers:\n- name: u\n  user:\n    client-certificate-data: {value}\n    client-key-data: {value}\n"
+            );
+            let config = read_text(&text).unwrap();
+            let user = config.auth_infos[0].auth_info.clone().unwrap();
+            assert_eq!(
+                config.clusters[0].cluster.as_ref().unwrap().certificate_authority_data.as_ref(),
+                Some(&encoded),
+                "{value}"
+            );
+            assert_eq!(user.client_certificate_data.as_ref(), Some(&encoded), "{value}");
+            assert_eq!(user.client_key_data.unwrap().expose_secret(), encoded, "{value}");
+        }
+    }
+
+    #[test]
+    fn names_that_occur_twice_and_files_of_another_kind_are_refused_by_name() {
+        for (text, told) in [
+            ("users: [{name: a}, {name: b}, {name: a, user: {token: t}}]", "two of its users are named a"),
+            ("clusters: [{name: k}, {name: k}]", "two of its clusters are named k"),
+            ("contexts: [{name: c}, {name: c}]", "two of its contexts are named c"),
+            ("kind: Secret", "its kind is Secret, not Config"),
+            ("apiVersion: v2\nkind: Config", "its apiVersion is v2, not v1"),
+        ] {
+            let error = read_text(text).unwrap_err();
+            assert!(error.ends_with(told), "{error}");
+        }
+        for text in [
+            "kind: Config",
+            "apiVersion: v1",
+            "apiVersion: ''\nkind: ''",
+            "users: [{name: a}]\n---\nusers: [{name: a}]",
+        ] {
+            assert!(read_text(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts() {
+        let config = read_text("users:\n- name: u\n  user:\n    token: first\n    token: second\n").unwrap();
+        let user = config.auth_infos[0].auth_info.as_ref().unwrap();
+        assert_eq!(user.token.as_ref().unwrap().expose_secret(), "second");
+    }
+
+    #[test]
+    fn an_empty_current_context_leaves_the_choice_to_the_next_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = ["one", "two"].iter().map(|name| folder.path().join(name)).collect();
+        std::fs::write(&files[0], "current-context: \"\"\n").unwrap();
+        std::fs::write(&files[1], "kind: Config\ncurrent-context: second\n").unwrap();
+        assert_eq!(read(&KubeconfigSource::List(files)).unwrap().current_context.as_deref(), Some("second"));
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        let chosen = |cluster: &str, user: &str, flags: &Overrides| {
+            let text = format!(
+                "current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+                 clusters: [{{name: k, cluster: {{server: 'https://x', {cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+            );
+            choose(read_text(&text).unwrap(), flags).map(Option::unwrap).map_err(|reason| reason.to_string())
+        };
+        let none = Overrides::default();
+        let exec = |more: &str| format!("exec: {{command: x, {more}}}");
+        for (cluster, user, told) in [
+            (
+                "insecure-skip-tls-verify: true, certificate-authority-data: QQ==",
+                "",
+                "cluster k: a certificate authority and",
+            ),
+            ("insecure-skip-tls-verify: true, certificate-authority: f", "", "cluster k: a certificate authority and"),
+            ("certificate-authority: f, certificate-authority-data: QQ==", "", "are both given"),
+            ("", "token: t, username: u", "user u: a token and a username"),
+            ("", "tokenFile: t, password: p", "user u: a token and a username"),
+            ("", "token: t, client-certificate: c", "needs client-key"),
+            ("", "client-certificate: c, client-certificate-data: QQ==, client-key: k", "are both given"),
+            ("", "client-certificate: c, client-key-data: QQ==, client-key: k", "are both given"),
+            ("", "token: t, as-groups: [g]", "together with a user only"),
+            ("", "token: t, as: '', as-uid: '7'", "together with a user only"),
+            ("", "as-user-extra: {a: [b]}", "together with a user only"),
+            ("", &exec("interactiveMode: Never"), "its exec has no apiVersion"),
+            ("", &exec("apiVersion: client.authentication.k8s.io/v1"), "its exec has no interactiveMode"),
+            ("", &exec("apiVersion: client.authentication.k8s.io/v1alpha1"), "v1alpha1, which is not supported"),
+            ("", &format!("token: t, {}", exec("apiVersion: v1")), "apiVersion v1, which is not supported"),
+            ("", "auth-provider: {name: gcp}", "removed auth-provider gcp: use the plugin gke-gcloud-auth-plugin"),
+            ("", "token: t, auth-provider: {name: azure}", "kubelogin"),
+            ("", "auth-provider: {name: openstack}", "openstack is not known"),
+        ] {
+            let error = chosen(cluster, user, &none).err().unwrap_or_default();
+            assert!(error.contains(told), "{cluster} {user}: {error}");
+        }
+        for (cluster, user) in [
+            ("insecure-skip-tls-verify: true, certificate-authority-data: ''", "token: t, username: ''"),
+            ("insecure-skip-tls-verify: false, certificate-authority: f", "token: t, tokenFile: t"),
+            ("", "username: u"),
+            ("", "token: t, as-groups: [], as-user-extra: {}"),
+            ("", &exec("apiVersion: client.authentication.k8s.io/v1beta1")),
+            ("", "auth-provider: {name: oidc, config: {}}"),
+        ] {
+            assert_eq!(chosen(cluster, user, &none).err(), None, "{cluster} {user}");
+        }
+        let unverified = "insecure-skip-tls-verify: true";
+        let with_file = Overrides { certificate_authority: Some("f".into()), ..Overrides::default() };
+        assert_eq!(chosen(unverified, "", &with_file).unwrap().cluster.insecure_skip_tls_verify, Some(false));
+        let both = Overrides { insecure_skip_tls_verify: true, ..with_file };
+        assert!(chosen("", "", &both).is_err());
     }
 }
