@@ -2,12 +2,14 @@
 //!
 //! stdout carries data, stderr carries talk. Nothing here knows a cluster.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -380,12 +382,44 @@ fn one_thread() -> tokio::runtime::Builder {
 
 /// Drives a future to its end.
 fn drive(runtime: &mut tokio::runtime::Builder, future: Erased<'_>) -> Result<(), CliError> {
-    let runtime = runtime.enable_all().build();
-    let runtime = runtime.map_err(|e| CliError::failed("cannot start the async runtime").caused_by(&e))?;
-    runtime.block_on(future);
-    // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
-    runtime.shutdown_background();
-    Ok(())
+    let cannot_start = || {
+        let error = CliError::failed("cannot start the async runtime");
+        error.hint("raise the limits of this process: `ulimit -n` for open files, `ulimit -u` for threads")
+    };
+    unless_exhausted(|| {
+        let runtime = runtime.enable_all().build().map_err(|e| cannot_start().caused_by(&e))?;
+        runtime.block_on(future);
+        // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
+        runtime.shutdown_background();
+        Ok(())
+    })
+    .unwrap_or_else(|problem| Err(cannot_start().cause(problem)))
+}
+
+/// What tokio says when it panics because the system gives it no more threads, or no more open files. It has no error for them.
+const EXHAUSTED: [&str; 2] = ["OS can't spawn worker thread", "failed to create UnixStream"];
+
+fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    text.filter(|text| EXHAUSTED.iter().any(|start| text.starts_with(start)))
+}
+
+/// Runs `work`; the error is tokio's sentence if the system gave it no thread or no file. Every other panic goes on.
+fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if exhaustion(panic.payload()).is_none() {
+                usual(panic);
+            }
+        }));
+    });
+    // What the work has changed is not used after a panic: the command ends.
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match exhaustion(&*payload) {
+        Some(text) => text.to_owned(),
+        None => panic::resume_unwind(payload),
+    })
 }
 
 fn over_the_screen(text: &str) -> String {
@@ -428,6 +462,19 @@ impl Shell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_without_threads_is_an_error_and_other_panics_go_on() {
+        // No system has room for a stack like this, so the thread cannot be made.
+        const STACK: usize = 1 << 46;
+        let told = |result: Result<(), CliError>| format!("{:?}", result.err());
+        let at_the_start = driven(two_threads().thread_stack_size(STACK), async {});
+        assert!(told(at_the_start).contains("OS can't spawn worker thread"));
+        let later = driven(one_thread().thread_stack_size(STACK), async { drop(tokio::task::spawn_blocking(|| ())) });
+        assert!(told(later).contains("OS can't spawn worker thread"));
+        let mistake = std::panic::catch_unwind(|| driven(&mut one_thread(), async { panic!("a mistake") }));
+        assert_eq!(mistake.err().and_then(|payload| payload.downcast_ref::<&str>().copied()), Some("a mistake"));
+    }
 
     #[test]
     fn json_is_asked_for_by_a_flag_or_else_by_the_default() {

@@ -11,6 +11,7 @@ mod explain;
 mod habits;
 mod inspect;
 mod install;
+mod kubeconfig;
 mod migrate;
 mod release;
 mod report;
