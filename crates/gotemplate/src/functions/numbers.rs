@@ -1,0 +1,257 @@
+//! Integers and floats.
+
+use super::Call;
+use crate::float::parse_float;
+use crate::limits::Failure;
+use crate::print;
+use crate::value::{ElementType, List, Value};
+
+/// Converts a float as Go does on amd64 and arm64 alike for numbers in range; others become the smallest integer.
+fn truncated(float: f64) -> i64 {
+    if float.is_nan() || !(-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&float) {
+        return i64::MIN;
+    }
+    float as i64
+}
+
+/// `strconv.ParseInt` with a base of its own.
+fn parse_integer(text: &[u8], base: u32) -> Option<i64> {
+    // Rust's parser accepts the same signs and digits.
+    i64::from_str_radix(std::str::from_utf8(text).ok()?, base).ok()
+}
+
+/// Sprig's `toInt64`: texts that are not decimal integers become 0.
+pub(super) fn to_int64(value: &Value) -> i64 {
+    match value {
+        Value::String(text) => parse_integer(text, 10).unwrap_or(0),
+        Value::Int(number) | Value::Int64(number) | Value::Named(_, number) => *number,
+        Value::Byte(number) => i64::from(*number),
+        Value::Float(number) => truncated(*number),
+        Value::Bool(value) => i64::from(*value),
+        _ => 0,
+    }
+}
+
+fn to_float64(value: &Value) -> f64 {
+    match value {
+        Value::String(text) => std::str::from_utf8(text).ok().and_then(|text| parse_float(text, true)).unwrap_or(0.0),
+        Value::Int(number) | Value::Int64(number) | Value::Named(_, number) => *number as f64,
+        Value::Byte(number) => f64::from(*number),
+        Value::Float(number) => *number,
+        Value::Bool(value) => f64::from(u8::from(*value)),
+        _ => 0.0,
+    }
+}
+
+pub(super) fn int(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int(to_int64(call.value(0))))
+}
+
+pub(super) fn int64(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(to_int64(call.value(0))))
+}
+
+pub(super) fn float64(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Float(to_float64(call.value(0))))
+}
+
+pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let text = call.bytes(0);
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        _ => (false, text),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Ok(Value::Int(0));
+    }
+    // Out of range, Go returns the limit together with the error that is dropped here.
+    let limit = if negative { i64::MIN } else { i64::MAX };
+    Ok(Value::Int(parse_integer(text, 10).unwrap_or(limit)))
+}
+
+pub(super) fn to_decimal(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let text = print::print(call.budget(), &[call.take(0)])?;
+    Ok(Value::Int64(parse_integer(&text, 8).unwrap_or(0)))
+}
+
+// Arithmetic wraps around, as Go's does.
+
+pub(super) fn add(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(call.arguments.iter().map(to_int64).fold(0, i64::wrapping_add)))
+}
+
+pub(super) fn add1(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(to_int64(call.value(0)).wrapping_add(1)))
+}
+
+pub(super) fn sub(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(to_int64(call.value(0)).wrapping_sub(to_int64(call.value(1)))))
+}
+
+pub(super) fn mul(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(call.arguments.iter().map(to_int64).fold(1, i64::wrapping_mul)))
+}
+
+fn divided(call: &Call<'_>, divide: fn(i64, i64) -> i64) -> Result<Value, Failure> {
+    match to_int64(call.value(1)) {
+        0 => Err(Failure::new("runtime error: integer divide by zero")),
+        divisor => Ok(Value::Int64(divide(to_int64(call.value(0)), divisor))),
+    }
+}
+
+pub(super) fn div(call: &mut Call<'_>) -> Result<Value, Failure> {
+    divided(call, i64::wrapping_div)
+}
+
+pub(super) fn remainder(call: &mut Call<'_>) -> Result<Value, Failure> {
+    divided(call, i64::wrapping_rem)
+}
+
+pub(super) fn max(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(call.arguments.iter().map(to_int64).max().unwrap_or(0)))
+}
+
+pub(super) fn min(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Int64(call.arguments.iter().map(to_int64).min().unwrap_or(0)))
+}
+
+/// Chooses among numbers as `math.Max` and `math.Min` do: NaN stays, unless the `winner` is there. Rust's own drop NaN.
+fn chosen(call: &Call<'_>, winner: f64, choose: fn(f64, f64) -> f64) -> Value {
+    let mut numbers = call.arguments.iter().map(to_float64);
+    let first = numbers.next().unwrap_or(0.0);
+    Value::Float(numbers.fold(first, |left, right| {
+        if left == winner || right == winner {
+            winner
+        } else if left.is_nan() || right.is_nan() {
+            f64::NAN
+        } else {
+            choose(left, right)
+        }
+    }))
+}
+
+pub(super) fn maxf(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(chosen(call, f64::INFINITY, f64::max))
+}
+
+pub(super) fn minf(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(chosen(call, f64::NEG_INFINITY, f64::min))
+}
+
+pub(super) fn ceil(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Float(to_float64(call.value(0)).ceil()))
+}
+
+pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, Failure> {
+    Ok(Value::Float(to_float64(call.value(0)).floor()))
+}
+
+/// 10 to an integral power by squaring, whose rounding is that of Go's `math.Pow`.
+fn power_of_ten(exponent: i64) -> f64 {
+    let mut result = 1.0f64;
+    let mut square = 10.0f64;
+    let mut rest = exponent.unsigned_abs().min(400);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result *= square;
+        }
+        square *= square;
+        rest >>= 1;
+    }
+    if exponent < 0 { 1.0 / result } else { result }
+}
+
+pub(super) fn round(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let round_on = match call.value(2) {
+        Value::Float(number) => *number,
+        _ => 0.5,
+    };
+    let power = power_of_ten(call.int(1));
+    let scaled = power * to_float64(call.value(0));
+    let rounded = if scaled.fract() >= round_on { scaled.ceil() } else { scaled.floor() };
+    Ok(Value::Float(rounded / power))
+}
+
+// Sequences.
+
+/// Numbers from `start` up to `stop`, which is left out.
+struct Steps {
+    start: i64,
+    step: i64,
+    count: u64,
+}
+
+impl Steps {
+    fn new(start: i64, stop: i64, step: i64) -> Steps {
+        let upwards = start <= stop && step > 0;
+        let downwards = start > stop && step < 0;
+        let distance = i128::from(stop) - i128::from(start);
+        let count = if upwards || downwards {
+            distance.unsigned_abs().div_ceil(u128::from(step.unsigned_abs()))
+        } else {
+            0
+        };
+        Steps { start, step, count: u64::try_from(count).unwrap_or(u64::MAX) }
+    }
+
+    fn numbers(&self, call: &Call<'_>) -> Result<impl Iterator<Item = i64> + use<>, Failure> {
+        call.budget().create_items(usize::try_from(self.count).unwrap_or(usize::MAX))?;
+        let (start, step) = (self.start, self.step);
+        Ok((0..self.count).map(move |index| start.wrapping_add((index as i64).wrapping_mul(step))))
+    }
+}
+
+fn int_list(call: &Call<'_>, start: i64, stop: i64, step: i64) -> Result<Value, Failure> {
+    let numbers = Steps::new(start, stop, step).numbers(call)?;
+    Ok(Value::List(List::new(ElementType::Int, numbers.map(Value::Int).collect())))
+}
+
+pub(super) fn until(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let count = call.int(0);
+    int_list(call, 0, count, if count < 0 { -1 } else { 1 })
+}
+
+pub(super) fn until_step(call: &mut Call<'_>) -> Result<Value, Failure> {
+    int_list(call, call.int(0), call.int(1), call.int(2))
+}
+
+pub(super) fn seq(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let (start, end, step) = match call.arguments.len() {
+        1 => {
+            let end = call.int(0);
+            (1, end, if end < 1 { -1 } else { 1 })
+        }
+        2 => {
+            let (start, end) = (call.int(0), call.int(1));
+            (start, end, if end < start { -1 } else { 1 })
+        }
+        3 => {
+            let (start, step, end) = (call.int(0), call.int(1), call.int(2));
+            if end < start && step > 0 {
+                return Ok(Value::from(""));
+            }
+            (start, end, step)
+        }
+        _ => return Ok(Value::from("")),
+    };
+    // The end belongs to the sequence.
+    let stop = end.wrapping_add(if end < start { -1 } else { 1 });
+    let steps = Steps::new(start, stop, step);
+    let texts: Vec<String> = steps.numbers(call)?.map(|number| number.to_string()).collect();
+    call.created(texts.join(" ").into_bytes())
+}
+
+pub(super) fn rand_int(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let (least, most) = (call.int(0), call.int(1));
+    let width = most.wrapping_sub(least);
+    let Ok(bound) = u64::try_from(width) else {
+        return Err(Failure::new("invalid argument to Intn"));
+    };
+    if bound == 0 {
+        return Err(Failure::new("invalid argument to Intn"));
+    }
+    let random = call.context.random.ok_or_else(|| Failure::new("random numbers are not available here"))?;
+    let offset = i64::try_from(random(bound) % bound).unwrap_or(0);
+    Ok(Value::Int(least.wrapping_add(offset)))
+}

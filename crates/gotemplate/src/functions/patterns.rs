@@ -1,0 +1,134 @@
+//! Regular expressions by Go's syntax.
+
+use super::Call;
+use crate::limits::{Bytes, Failure};
+use crate::regexp::{Pattern, quote_meta as quoted_meta};
+use crate::value::{ElementType, List, Value};
+use std::sync::Arc;
+
+/// Compiles the pattern of a call. What a failure says and whether it counts depends on the function.
+fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, Failure> {
+    let text = call.bytes(0);
+    // The engines are linear in pattern times text.
+    let work = (text.len() as u64).saturating_mul(haystack as u64) / 4096;
+    call.budget().step(work)?;
+    call.context.patterns.get(text).map_err(|reason| {
+        let reason = match (call.name.starts_with("must"), call.name) {
+            (true, _) | (_, "regexMatch") => reason,
+            // `regexp.MustCompile` panics with the pattern in front.
+            _ => format!("regexp: Compile({}): {reason}", quoted_pattern(text)),
+        };
+        Failure::new(reason)
+    })
+}
+
+/// Go quotes a pattern with backquotes where it can.
+fn quoted_pattern(text: &[u8]) -> String {
+    if crate::text::can_backquote(text) {
+        return format!("`{}`", crate::text::lossy(text));
+    }
+    crate::text::quoted(text)
+}
+
+pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, Failure> {
+    match pattern(call, call.bytes(1).len()) {
+        Ok(pattern) => Ok(Value::Bool(pattern.regex().is_match(call.bytes(1)))),
+        Err(failure) if call.name == "regexMatch" && !failure.is_limit => Ok(Value::Bool(false)),
+        Err(failure) => Err(failure),
+    }
+}
+
+pub(super) fn find(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let pattern = pattern(call, call.bytes(1).len())?;
+    let found = pattern.regex().find(call.bytes(1)).map(|found| found.as_bytes().to_vec());
+    call.created(found.unwrap_or_default())
+}
+
+pub(super) fn find_all(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let pattern = pattern(call, call.bytes(1).len())?;
+    let most = usize::try_from(call.int(2)).unwrap_or(usize::MAX);
+    let mut found = Vec::new();
+    for part in pattern.regex().find_iter(call.bytes(1)).take(most) {
+        call.budget().create_items(1)?;
+        call.budget().create(part.len())?;
+        found.push(Value::string(part.as_bytes()));
+    }
+    // Go returns a nil slice where nothing matches.
+    Ok(Value::List(if found.is_empty() {
+        List::nil(ElementType::String)
+    } else {
+        List::new(ElementType::String, found)
+    }))
+}
+
+fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, Failure> {
+    let (text, replacement) = (call.bytes(1), call.bytes(2));
+    let pattern = pattern(call, text.len())?;
+    let mut out = Bytes::new(call.budget());
+    let mut from = 0;
+    let mut copied = 0;
+    while from <= text.len() {
+        let Some(captures) = pattern.regex().captures_at(text, from) else { break };
+        let Some(whole) = captures.get(0) else { break };
+        out.push(text.get(copied..whole.start()).unwrap_or_default())?;
+        // An empty match right after another match is not replaced.
+        if whole.end() > copied || whole.start() == 0 {
+            if expand {
+                pattern.expand(replacement, &captures, &mut out)?;
+            } else {
+                out.push(replacement)?;
+            }
+        }
+        copied = whole.end();
+        let width = text.get(from..).and_then(crate::text::decode_char).map_or(1, |(_, width)| width);
+        from = whole.end().max(from + width);
+        if whole.end() > from {
+            from = whole.end();
+        }
+    }
+    out.push(text.get(copied..).unwrap_or_default())?;
+    out.finish().map(Value::from)
+}
+
+pub(super) fn replace_all(call: &mut Call<'_>) -> Result<Value, Failure> {
+    replaced(call, true)
+}
+
+pub(super) fn replace_all_literal(call: &mut Call<'_>) -> Result<Value, Failure> {
+    replaced(call, false)
+}
+
+pub(super) fn split(call: &mut Call<'_>) -> Result<Value, Failure> {
+    let text = call.bytes(1);
+    let pattern = pattern(call, text.len())?;
+    let limit = call.int(2);
+    if limit == 0 {
+        return Ok(Value::List(List::nil(ElementType::String)));
+    }
+    if !call.bytes(0).is_empty() && text.is_empty() {
+        return Ok(Value::strings([Vec::new()]));
+    }
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut parts: Vec<&[u8]> = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for found in pattern.regex().find_iter(text).take(most) {
+        if parts.len() + 1 == most {
+            break;
+        }
+        call.budget().create_items(1)?;
+        end = found.start();
+        if found.end() != 0 {
+            parts.push(text.get(start..end).unwrap_or_default());
+        }
+        start = found.end();
+    }
+    if end != text.len() {
+        parts.push(text.get(start..).unwrap_or_default());
+    }
+    call.budget().create(text.len())?;
+    Ok(Value::strings(parts.into_iter().map(<[u8]>::to_vec)))
+}
+
+pub(super) fn quote_meta(call: &mut Call<'_>) -> Result<Value, Failure> {
+    call.created(quoted_meta(call.bytes(0)))
+}

@@ -1,0 +1,587 @@
+//! Tokens → trees.
+//!
+//! Each `define` and `block` is a tree of its own, with its own lookahead and variables, as in Go: the line that an error
+//! names is that of the token which the *current* tree looked at last.
+
+use std::collections::BTreeMap;
+
+use crate::error::ParseError;
+use crate::functions::{self, Function};
+use crate::lexer::{Keyword, Lexer, Token, TokenKind};
+use crate::number::Number;
+use crate::text::{lossy, unquote};
+use crate::tree::{Branch, BranchKind, Command, List, Node, Pipe, Term, TermKind};
+use crate::{MAX_NESTING, Syntax};
+
+/// Trees by name.
+pub(crate) type Trees = BTreeMap<String, List>;
+
+/// Parses a text and everything that it defines.
+pub(crate) fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Trees, ParseError> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text, &syntax.left_delimiter, &syntax.right_delimiter),
+        name,
+        syntax,
+        trees: Trees::new(),
+        tree: Tree::new(),
+        nesting: 0,
+    };
+    let root = parser.root()?;
+    parser.add(name.to_owned(), root)?;
+    Ok(parser.trees)
+}
+
+/// What belongs to one tree while it is parsed.
+struct Tree<'t> {
+    tokens: [Option<Token<'t>>; 3],
+    pushed_back: usize,
+    variables: Vec<String>,
+    action_line: usize,
+    ranges: usize,
+}
+
+impl Tree<'_> {
+    fn new() -> Self {
+        Tree { tokens: [None, None, None], pushed_back: 0, variables: vec!["$".into()], action_line: 0, ranges: 0 }
+    }
+}
+
+struct Parser<'t> {
+    lexer: Lexer<'t>,
+    name: &'t str,
+    syntax: &'t Syntax,
+    trees: Trees,
+    tree: Tree<'t>,
+    nesting: usize,
+}
+
+/// The end of a list of nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListEnd {
+    End,
+    Else,
+}
+
+impl ListEnd {
+    fn shown(self) -> &'static str {
+        match self {
+            ListEnd::End => "{{end}}",
+            ListEnd::Else => "{{else}}",
+        }
+    }
+}
+
+enum Item {
+    Node(Node),
+    ListEnd(ListEnd),
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'t> Parser<'t> {
+    // Tokens, with up to three pushed back.
+
+    fn next(&mut self) -> Token<'t> {
+        if self.tree.pushed_back > 0 {
+            self.tree.pushed_back -= 1;
+        } else {
+            self.tree.tokens[0] = Some(self.lexer.next_token());
+        }
+        self.token(self.tree.pushed_back)
+    }
+
+    fn token(&self, index: usize) -> Token<'t> {
+        self.tree.tokens.get(index).cloned().flatten().unwrap_or(Token {
+            kind: TokenKind::End,
+            position: 0,
+            value: "EOF".into(),
+            line: 0,
+        })
+    }
+
+    fn back(&mut self) {
+        self.tree.pushed_back += 1;
+    }
+
+    fn back_two(&mut self, first: Token<'t>) {
+        self.tree.tokens[1] = Some(first);
+        self.tree.pushed_back = 2;
+    }
+
+    fn back_three(&mut self, first: Token<'t>, second: Token<'t>) {
+        self.tree.tokens[1] = Some(second);
+        self.tree.tokens[2] = Some(first);
+        self.tree.pushed_back = 3;
+    }
+
+    fn peek(&mut self) -> Token<'t> {
+        if self.tree.pushed_back > 0 {
+            return self.token(self.tree.pushed_back - 1);
+        }
+        self.tree.pushed_back = 1;
+        self.tree.tokens[0] = Some(self.lexer.next_token());
+        self.token(0)
+    }
+
+    fn next_non_space(&mut self) -> Token<'t> {
+        loop {
+            let token = self.next();
+            if token.kind != TokenKind::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Token<'t> {
+        let token = self.next_non_space();
+        self.back();
+        token
+    }
+
+    // Errors.
+
+    fn error<T>(&self, reason: impl Into<String>) -> Parsed<T> {
+        let line = self.tree.tokens[0].as_ref().map_or(0, |token| token.line);
+        Err(ParseError { name: self.name.to_owned(), line, reason: reason.into() })
+    }
+
+    fn unexpected<T>(&self, token: &Token<'t>, context: &str) -> Parsed<T> {
+        if token.kind != TokenKind::Error {
+            return self.error(format!("unexpected {} in {context}", token.shown()));
+        }
+        let mut extra = String::new();
+        if self.tree.action_line != 0 && self.tree.action_line != token.line {
+            extra = format!(" in action started at {}:{}", self.name, self.tree.action_line);
+            if token.value.ends_with(" action") {
+                extra.replace_range(.." in action".len(), "");
+            }
+        }
+        self.error(format!("{}{extra}", token.value))
+    }
+
+    fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Token<'t>> {
+        let token = self.next_non_space();
+        if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
+    }
+
+    /// Runs a step one level deeper. Depth is what recursion costs, here and when the tree is executed, printed or dropped.
+    fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.nesting >= MAX_NESTING {
+            return self.error("max expression depth exceeded");
+        }
+        self.nesting += 1;
+        let result = step(self);
+        self.nesting -= 1;
+        result
+    }
+
+    // Trees.
+
+    fn root(&mut self) -> Parsed<List> {
+        let mut list = List::default();
+        while self.peek().kind != TokenKind::End {
+            if self.peek().kind == TokenKind::LeftDelimiter {
+                let delimiter = self.next();
+                if self.next_non_space().kind == TokenKind::Keyword(Keyword::Define) {
+                    self.in_new_tree(Self::definition)?;
+                    continue;
+                }
+                self.back_two(delimiter);
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => list.nodes.push(node),
+                Item::ListEnd(end) => return self.error(format!("unexpected {}", end.shown())),
+            }
+        }
+        Ok(list)
+    }
+
+    fn in_new_tree<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let outer = std::mem::replace(&mut self.tree, Tree::new());
+        let result = step(self);
+        // An error is worded already, so the outer tree can be put back in any case.
+        self.tree = outer;
+        result
+    }
+
+    fn add(&mut self, name: String, list: List) -> Parsed<()> {
+        match self.trees.get(&name) {
+            Some(existing) if !existing.is_blank() => {
+                if list.is_blank() {
+                    return Ok(());
+                }
+                self.error(format!(
+                    "template: multiple definition of template {}",
+                    crate::text::quoted(name.as_bytes())
+                ))
+            }
+            _ => {
+                self.trees.insert(name, list);
+                Ok(())
+            }
+        }
+    }
+
+    fn definition(&mut self) -> Parsed<()> {
+        const CONTEXT: &str = "define clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        self.expect(TokenKind::RightDelimiter, CONTEXT)?;
+        let (list, end) = self.item_list()?;
+        if end != ListEnd::End {
+            return self.error(format!("unexpected {} in {CONTEXT}", end.shown()));
+        }
+        self.add(name, list)
+    }
+
+    fn template_name(&mut self, token: &Token<'t>, context: &str) -> Parsed<String> {
+        match token.kind {
+            TokenKind::String | TokenKind::RawString => match unquote(token.value.as_bytes()) {
+                Some(name) => Ok(lossy(&name)),
+                None => self.error("invalid syntax"),
+            },
+            _ => self.unexpected(token, context),
+        }
+    }
+
+    // Nodes.
+
+    fn item_list(&mut self) -> Parsed<(List, ListEnd)> {
+        let mut list = List::default();
+        while self.peek_non_space().kind != TokenKind::End {
+            match self.text_or_action()? {
+                Item::Node(node) => list.nodes.push(node),
+                Item::ListEnd(end) => return Ok((list, end)),
+            }
+        }
+        self.error("unexpected EOF")
+    }
+
+    fn text_or_action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        match token.kind {
+            TokenKind::Text => {
+                Ok(Item::Node(Node::Text { position: token.position, text: token.value.into_owned() }))
+            }
+            TokenKind::LeftDelimiter => {
+                self.tree.action_line = token.line;
+                let item = self.action()?;
+                self.tree.action_line = 0;
+                Ok(item)
+            }
+            _ => self.unexpected(&token, "input"),
+        }
+    }
+
+    fn action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        let node = match token.kind {
+            TokenKind::Keyword(Keyword::Block) => self.nested(Self::block)?,
+            TokenKind::Keyword(Keyword::Break) => self.jump(&token, "{{break}}", |position| Node::Break { position })?,
+            TokenKind::Keyword(Keyword::Continue) => {
+                self.jump(&token, "{{continue}}", |position| Node::Continue { position })?
+            }
+            TokenKind::Keyword(Keyword::Else) => {
+                let next = self.peek_non_space();
+                if !matches!(next.kind, TokenKind::Keyword(Keyword::If | Keyword::With)) {
+                    self.expect(TokenKind::RightDelimiter, "else")?;
+                }
+                return Ok(Item::ListEnd(ListEnd::Else));
+            }
+            TokenKind::Keyword(Keyword::End) => {
+                self.expect(TokenKind::RightDelimiter, "end")?;
+                return Ok(Item::ListEnd(ListEnd::End));
+            }
+            TokenKind::Keyword(Keyword::If) => self.branch(BranchKind::If)?,
+            TokenKind::Keyword(Keyword::Range) => self.branch(BranchKind::Range)?,
+            TokenKind::Keyword(Keyword::With) => self.branch(BranchKind::With)?,
+            TokenKind::Keyword(Keyword::Template) => self.template()?,
+            _ => {
+                self.back();
+                let position = self.peek().position;
+                let pipe = self.pipeline("command", TokenKind::RightDelimiter)?;
+                Node::Action { position, pipe }
+            }
+        };
+        Ok(Item::Node(node))
+    }
+
+    fn jump(&mut self, token: &Token<'t>, shown: &str, node: fn(usize) -> Node) -> Parsed<Node> {
+        let next = self.next_non_space();
+        if next.kind != TokenKind::RightDelimiter {
+            return self.unexpected(&next, shown);
+        }
+        if self.tree.ranges == 0 {
+            return self.error(format!("{shown} outside {{{{range}}}}"));
+        }
+        Ok(node(token.position))
+    }
+
+    fn branch(&mut self, kind: BranchKind) -> Parsed<Node> {
+        self.nested(|parser| parser.branch_body(kind)).map(|branch| Node::Branch(Box::new(branch)))
+    }
+
+    fn branch_body(&mut self, kind: BranchKind) -> Parsed<Branch> {
+        let context = match kind {
+            BranchKind::If => "if",
+            BranchKind::Range => "range",
+            BranchKind::With => "with",
+        };
+        let visible = self.tree.variables.len();
+        let pipe = self.pipeline(context, TokenKind::RightDelimiter)?;
+        let is_range = usize::from(kind == BranchKind::Range);
+        self.tree.ranges += is_range;
+        let (list, end) = self.item_list()?;
+        self.tree.ranges -= is_range;
+        let mut otherwise = None;
+        if end == ListEnd::Else {
+            let chained = match (kind, self.peek().kind) {
+                (BranchKind::If, TokenKind::Keyword(Keyword::If)) => true,
+                (BranchKind::With, TokenKind::Keyword(Keyword::With)) => true,
+                _ => false,
+            };
+            if chained {
+                // `else if` is an `if` inside of the `else`, and the two share one `end`.
+                self.next();
+                otherwise = Some(List { nodes: vec![self.branch(kind)?] });
+            } else {
+                let (list, end) = self.item_list()?;
+                if end != ListEnd::End {
+                    return self.error(format!("expected end; found {}", end.shown()));
+                }
+                otherwise = Some(list);
+            }
+        }
+        self.tree.variables.truncate(visible);
+        Ok(Branch { kind, position: pipe.position, pipe, list, otherwise })
+    }
+
+    fn block(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, TokenKind::RightDelimiter)?;
+        let defined = name.clone();
+        self.in_new_tree(|parser| {
+            let (list, end) = parser.item_list()?;
+            if end != ListEnd::End {
+                return parser.error(format!("unexpected {} in {CONTEXT}", end.shown()));
+            }
+            parser.add(defined, list)
+        })?;
+        Ok(Node::Template { position: token.position, name, pipe: Some(pipe) })
+    }
+
+    fn template(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != TokenKind::RightDelimiter {
+            self.back();
+            pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelimiter)?);
+        }
+        Ok(Node::Template { position: token.position, name, pipe })
+    }
+
+    // Pipelines.
+
+    fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Pipe> {
+        let mut pipe = Pipe { position: self.peek_non_space().position, ..Pipe::default() };
+        self.declarations(&mut pipe, context)?;
+        loop {
+            let token = self.next_non_space();
+            match token.kind {
+                kind if kind == end => {
+                    self.check_pipeline(&pipe, context)?;
+                    return Ok(pipe);
+                }
+                TokenKind::Bool
+                | TokenKind::CharConstant
+                | TokenKind::Complex
+                | TokenKind::Dot
+                | TokenKind::Field
+                | TokenKind::Identifier
+                | TokenKind::Number
+                | TokenKind::Keyword(Keyword::Nil)
+                | TokenKind::RawString
+                | TokenKind::String
+                | TokenKind::Variable
+                | TokenKind::LeftParenthesis => {
+                    self.back();
+                    let command = self.command()?;
+                    pipe.commands.push(command);
+                }
+                _ => return self.unexpected(&token, context),
+            }
+        }
+    }
+
+    /// Reads `$x :=`, `$x =` or `$k, $v :=` at the start of a pipeline.
+    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
+        loop {
+            let variable = self.peek_non_space();
+            if variable.kind != TokenKind::Variable {
+                return Ok(());
+            }
+            self.next();
+            // A variable at the start may as well be a value, whose blank is then needed again.
+            let after = self.peek();
+            let next = self.peek_non_space();
+            match next.kind {
+                TokenKind::Assign | TokenKind::Declare => {
+                    pipe.assigns = next.kind == TokenKind::Assign;
+                    self.next_non_space();
+                    self.declare(pipe, &variable);
+                    return Ok(());
+                }
+                TokenKind::Char if next.value == "," => {
+                    self.next_non_space();
+                    self.declare(pipe, &variable);
+                    if context == "range" && pipe.variables.len() < 2 {
+                        match self.peek_non_space().kind {
+                            TokenKind::Variable | TokenKind::RightDelimiter | TokenKind::RightParenthesis => continue,
+                            _ => return self.error("range can only initialize variables"),
+                        }
+                    }
+                    return self.error(format!("too many declarations in {context}"));
+                }
+                _ if after.kind == TokenKind::Space => self.back_three(variable, after),
+                _ => self.back_two(variable),
+            }
+            return Ok(());
+        }
+    }
+
+    fn declare(&mut self, pipe: &mut Pipe, variable: &Token<'t>) {
+        pipe.variables.push(variable.value.to_string());
+        self.tree.variables.push(variable.value.to_string());
+    }
+
+    fn check_pipeline(&mut self, pipe: &Pipe, context: &str) -> Parsed<()> {
+        if pipe.commands.is_empty() {
+            return self.error(format!("missing value for {context}"));
+        }
+        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
+            if let Some(Term {
+                kind:
+                    TermKind::Bool(_) | TermKind::Dot | TermKind::Nil | TermKind::Number(_) | TermKind::String { .. },
+                ..
+            }) = command.terms.first()
+            {
+                return self.error(format!("non executable command in pipeline stage {}", index + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        let mut command = Command { position: self.peek_non_space().position, terms: Vec::new() };
+        loop {
+            self.peek_non_space();
+            if let Some(term) = self.operand()? {
+                command.terms.push(term);
+            }
+            let token = self.next();
+            match token.kind {
+                TokenKind::Space => continue,
+                TokenKind::RightDelimiter | TokenKind::RightParenthesis => self.back(),
+                TokenKind::Pipe => {}
+                _ => return self.unexpected(&token, "operand"),
+            }
+            break;
+        }
+        if command.terms.is_empty() {
+            return self.error("empty command");
+        }
+        Ok(command)
+    }
+
+    fn operand(&mut self) -> Parsed<Option<Term>> {
+        let Some(head) = self.term()? else { return Ok(None) };
+        let first = self.peek();
+        if first.kind != TokenKind::Field {
+            return Ok(Some(head));
+        }
+        let mut fields = Vec::new();
+        while self.peek().kind == TokenKind::Field {
+            fields.push(self.next().value.trim_start_matches('.').to_owned());
+        }
+        // Go places a chain at its first `.`, not at its head.
+        let position = first.position;
+        let kind = match head.kind {
+            TermKind::Field(mut path) => {
+                path.append(&mut fields);
+                TermKind::Field(path)
+            }
+            TermKind::Variable(mut path) => {
+                path.append(&mut fields);
+                TermKind::Variable(path)
+            }
+            TermKind::Bool(_) | TermKind::String { .. } | TermKind::Number(_) | TermKind::Nil | TermKind::Dot => {
+                let shown = crate::text::quoted(head.to_string().as_bytes());
+                return self.error(format!("unexpected . after term {shown}"));
+            }
+            _ => TermKind::Chain { head: Box::new(head), fields },
+        };
+        Ok(Some(Term { position, kind }))
+    }
+
+    fn term(&mut self) -> Parsed<Option<Term>> {
+        let token = self.next_non_space();
+        let kind = match token.kind {
+            TokenKind::Identifier => match self.function(&token.value) {
+                Some(function) => TermKind::Function { name: token.value.to_string(), function },
+                None => {
+                    return self
+                        .error(format!("function {} not defined", crate::text::quoted(token.value.as_bytes())));
+                }
+            },
+            TokenKind::Dot => TermKind::Dot,
+            TokenKind::Keyword(Keyword::Nil) => TermKind::Nil,
+            TokenKind::Variable => {
+                if !self.tree.variables.iter().any(|name| *name == token.value) {
+                    return self.error(format!("undefined variable {}", crate::text::quoted(token.value.as_bytes())));
+                }
+                TermKind::Variable(vec![token.value.to_string()])
+            }
+            TokenKind::Field => TermKind::Field(vec![token.value.trim_start_matches('.').to_owned()]),
+            TokenKind::Bool => TermKind::Bool(token.value == "true"),
+            TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
+                let number = match token.kind {
+                    TokenKind::CharConstant => Number::character(&token.value),
+                    TokenKind::Complex => Number::complex(&token.value),
+                    _ => Number::parse(&token.value),
+                };
+                match number {
+                    Ok(number) => TermKind::Number(number),
+                    Err(reason) => return self.error(reason),
+                }
+            }
+            TokenKind::LeftParenthesis => TermKind::Pipe(
+                self.nested(|parser| parser.pipeline("parenthesized pipeline", TokenKind::RightParenthesis))?,
+            ),
+            TokenKind::String | TokenKind::RawString => match unquote(token.value.as_bytes()) {
+                Some(value) => TermKind::String { literal: token.value.to_string(), value },
+                None => return self.error("invalid syntax"),
+            },
+            _ => {
+                self.back();
+                return Ok(None);
+            }
+        };
+        // A parenthesis is placed at what is inside.
+        let position = match &kind {
+            TermKind::Pipe(pipe) => pipe.position,
+            _ => token.position,
+        };
+        Ok(Some(Term { position, kind }))
+    }
+
+    fn function(&self, name: &str) -> Option<&'static Function> {
+        if self.syntax.data_function.as_deref() == Some(name) {
+            return Some(&functions::DATA);
+        }
+        functions::find(name)
+    }
+}
