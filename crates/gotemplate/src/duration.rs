@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 /// # Errors
 /// The reason in Go's words.
 pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
-    let shown = || crate::text::quoted(text);
+    let shown = || crate::layout::quote(text);
     let invalid = || format!("time: invalid duration {}", shown());
     let (negative, mut rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -71,7 +71,7 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
             b"s" => SECOND,
             b"m" => 60 * SECOND,
             b"h" => 3600 * SECOND,
-            _ => return Err(format!("time: unknown unit {} in duration {}", crate::text::quoted(unit), shown())),
+            _ => return Err(format!("time: unknown unit {} in duration {}", crate::layout::quote(unit), shown())),
         };
         rest = after;
         let mut part = value.checked_mul(nanoseconds).filter(|part| *part <= 1 << 63).ok_or_else(invalid)?;

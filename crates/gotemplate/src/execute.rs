@@ -74,12 +74,20 @@ struct Variable<'t> {
 
 enum Frame<'t> {
     /// Nodes that are still to be executed.
-    List { nodes: slice::Iter<'t, Node>, dot: Operand },
+    List {
+        nodes: slice::Iter<'t, Node>,
+        dot: Operand,
+    },
     /// The end of an `if` or `with`, where its variables end too.
-    Scope { visible: usize },
+    Scope {
+        visible: usize,
+    },
     Range(Box<RangeFrame<'t>>),
     /// The end of a template that was called by another.
-    Call { executing: &'t str, first_variable: usize },
+    Call {
+        executing: &'t str,
+        first_variable: usize,
+    },
 }
 
 struct RangeFrame<'t> {
@@ -640,7 +648,8 @@ impl<'t, 'c> Executor<'t, 'c> {
         } else if given != fixed {
             return self.error(format!("wrong number of args for {name}: want {fixed} got {given}"));
         }
-        let parameter = |index: usize| function.parameters.get(index).copied().or(function.rest).unwrap_or(Parameter::Any);
+        let parameter =
+            |index: usize| function.parameters.get(index).copied().or(function.rest).unwrap_or(Parameter::Any);
 
         if let Special::And | Special::Or = function.special {
             let stops_at = function.special == Special::Or;

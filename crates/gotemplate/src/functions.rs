@@ -194,8 +194,13 @@ impl<'c> Call<'c> {
 pub(crate) const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// The function that returns the data, under the name that the syntax gives it.
-pub(crate) static DATA: Function =
-    Function { name: "inputs", parameters: &[], rest: None, special: Special::No, run: |call| Ok(call.context.data.clone()) };
+pub(crate) static DATA: Function = Function {
+    name: "inputs",
+    parameters: &[],
+    rest: None,
+    special: Special::No,
+    run: |call| Ok(call.context.data.clone()),
+};
 
 /// Finds a function by name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {

@@ -30,11 +30,20 @@ enum Element {
     LowerPm,
     Zone,
     /// `-0700`, `Z07:00` and their like.
-    Offset { form: OffsetForm, z_for_utc: bool },
+    Offset {
+        form: OffsetForm,
+        z_for_utc: bool,
+    },
     /// `.000`
-    Fraction { digits: usize, separator: u8 },
+    Fraction {
+        digits: usize,
+        separator: u8,
+    },
     /// `.999`, which is left out when it is zero.
-    TrimmedFraction { digits: usize, separator: u8 },
+    TrimmedFraction {
+        digits: usize,
+        separator: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +204,7 @@ fn offset_text(offset: i32, form: OffsetForm) -> String {
 }
 
 /// Quotes a text as errors of Go's `time` do.
-fn quote(text: &[u8]) -> String {
+pub(crate) fn quote(text: &[u8]) -> String {
     let mut out = String::from("\"");
     let mut rest = text;
     while let Some((character, width)) = decode_char(rest) {

@@ -222,8 +222,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn token(&mut self, kind: TokenKind) -> Token<'t> {
-        let token =
-            Token { kind, position: self.start, value: Cow::Borrowed(self.pending()), line: self.start_line };
+        let token = Token { kind, position: self.start, value: Cow::Borrowed(self.pending()), line: self.start_line };
         self.start = self.position;
         self.start_line = self.line;
         token

@@ -62,7 +62,7 @@ pub use time::{Named, Time, Zone};
 pub use value::{ElementType, List, Map, Value};
 
 /// Deepest nesting of actions and parentheses that is parsed; Go allows 10,000 parentheses and any number of actions.
-pub const MAX_NESTING: usize = 256;
+pub const MAX_NESTING: usize = 100;
 
 #[cfg(test)]
 mod tests;

@@ -25,11 +25,11 @@ pub struct Limits<'a> {
 }
 
 impl Default for Limits<'_> {
-    /// 8 MiB of output, 256 MiB created, 10 million steps, Go's own template depth, no interruption.
+    /// 8 MiB of output, 128 MiB created, 10 million steps, Go's own template depth, no interruption.
     fn default() -> Self {
         Limits {
             output_bytes: 8 << 20,
-            created_bytes: 256 << 20,
+            created_bytes: 128 << 20,
             steps: 10_000_000,
             // Templates call each other on the heap, so Go's limit, and its message, can be kept.
             template_depth: 100_000,
@@ -119,7 +119,10 @@ impl<'a> Budget<'a> {
     /// Fails when a value is nested more deeply than a function follows.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Failure> {
         if depth > self.limits.value_depth {
-            return Err(Failure::limit(format!("the value is nested more than {} levels deep", self.limits.value_depth)));
+            return Err(Failure::limit(format!(
+                "the value is nested more than {} levels deep",
+                self.limits.value_depth
+            )));
         }
         Ok(())
     }

@@ -260,9 +260,7 @@ impl<'t> Parser<'t> {
     fn text_or_action(&mut self) -> Parsed<Item> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => {
-                Ok(Item::Node(Node::Text { position: token.position, text: token.value.into_owned() }))
-            }
+            TokenKind::Text => Ok(Item::Node(Node::Text { position: token.position, text: token.value.into_owned() })),
             TokenKind::LeftDelimiter => {
                 self.tree.action_line = token.line;
                 let item = self.action()?;
@@ -277,7 +275,9 @@ impl<'t> Parser<'t> {
         let token = self.next_non_space();
         let node = match token.kind {
             TokenKind::Keyword(Keyword::Block) => self.nested(Self::block)?,
-            TokenKind::Keyword(Keyword::Break) => self.jump(&token, "{{break}}", |position| Node::Break { position })?,
+            TokenKind::Keyword(Keyword::Break) => {
+                self.jump(&token, "{{break}}", |position| Node::Break { position })?
+            }
             TokenKind::Keyword(Keyword::Continue) => {
                 self.jump(&token, "{{continue}}", |position| Node::Continue { position })?
             }
@@ -362,13 +362,18 @@ impl<'t> Parser<'t> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, TokenKind::RightDelimiter)?;
         let defined = name.clone();
-        self.in_new_tree(|parser| {
+        let unexpected = self.in_new_tree(|parser| {
             let (list, end) = parser.item_list()?;
             if end != ListEnd::End {
-                return parser.error(format!("unexpected {} in {CONTEXT}", end.shown()));
+                return Ok(Some(end));
             }
-            parser.add(defined, list)
+            parser.add(defined, list)?;
+            Ok(None)
         })?;
+        if let Some(end) = unexpected {
+            // This error names the line that the outer tree has reached.
+            return self.error(format!("unexpected {} in {CONTEXT}", end.shown()));
+        }
         Ok(Node::Template { position: token.position, name, pipe: Some(pipe) })
     }
 
@@ -464,8 +469,7 @@ impl<'t> Parser<'t> {
         }
         for (index, command) in pipe.commands.iter().enumerate().skip(1) {
             if let Some(Term {
-                kind:
-                    TermKind::Bool(_) | TermKind::Dot | TermKind::Nil | TermKind::Number(_) | TermKind::String { .. },
+                kind: TermKind::Bool(_) | TermKind::Dot | TermKind::Nil | TermKind::Number(_) | TermKind::String { .. },
                 ..
             }) = command.terms.first()
             {
@@ -533,8 +537,7 @@ impl<'t> Parser<'t> {
             TokenKind::Identifier => match self.function(&token.value) {
                 Some(function) => TermKind::Function { name: token.value.to_string(), function },
                 None => {
-                    return self
-                        .error(format!("function {} not defined", crate::text::quoted(token.value.as_bytes())));
+                    return self.error(format!("function {} not defined", crate::text::quoted(token.value.as_bytes())));
                 }
             },
             TokenKind::Dot => TermKind::Dot,

@@ -4,6 +4,7 @@
 //! and in what is an error. So a pattern is checked by Go's rules, with Go's messages, and written anew for the engine.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -55,8 +56,10 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     fn new(pattern: &[u8]) -> Result<Pattern, String> {
-        let text = std::str::from_utf8(pattern)
-            .map_err(|_| format!("error parsing regexp: invalid UTF-8: `{}`", lossy(pattern)))?;
+        let text = std::str::from_utf8(pattern).map_err(|error| {
+            let rest = pattern.get(error.valid_up_to()..).unwrap_or_default();
+            format!("error parsing regexp: invalid UTF-8: `{}`", lossy(rest))
+        })?;
         let too_large = || format!("error parsing regexp: expression too large: `{text}`");
         if text.len() > MOST_PATTERN_BYTES {
             return Err(too_large());
@@ -72,8 +75,43 @@ impl Pattern {
         Ok(Pattern { regex, names: translator.names })
     }
 
-    pub(crate) fn regex(&self) -> &Regex {
-        &self.regex
+    /// Tells whether the pattern matches anywhere.
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// Finds the first match from a position on that does not start inside of a character.
+    pub(crate) fn captures_at<'h>(&self, text: &'h [u8], from: usize) -> Option<Captures<'h>> {
+        let mut from = from;
+        loop {
+            let captures = self.regex.captures_at(text, from)?;
+            let start = captures.get(0)?.start();
+            if !is_inside_char(text, start) {
+                return Some(captures);
+            }
+            // Only an empty match, as of `\B`, can start there.
+            from = start + 1;
+        }
+    }
+
+    /// Returns up to `most` matches that do not overlap. An empty match right after another match does not count.
+    pub(crate) fn matches<'p>(&'p self, text: &'p [u8], most: usize) -> impl Iterator<Item = Range<usize>> + 'p {
+        let mut from = 0;
+        let mut previous_end = None;
+        std::iter::from_fn(move || {
+            while from <= text.len() {
+                let found = self.captures_at(text, from)?.get(0)?.range();
+                let is_empty = found.end == from;
+                let follows = is_empty && previous_end == Some(found.start);
+                from = if is_empty { from + char_width(text, from) } else { found.end };
+                previous_end = Some(found.end);
+                if !follows {
+                    return Some(found);
+                }
+            }
+            None
+        })
+        .take(most)
     }
 
     /// Appends a replacement with `$1`, `${1}`, `$name` and `$$` expanded. `$1x` is the group named `1x`.
@@ -113,6 +151,16 @@ impl Pattern {
         let named = self.names.iter().enumerate().filter(|(_, known)| *known == text);
         named.filter_map(|(index, _)| captures.get(index + 1)).map(|group| group.as_bytes()).next()
     }
+}
+
+/// Returns how far the next position is; behind the end it is 1.
+pub(crate) fn char_width(text: &[u8], at: usize) -> usize {
+    text.get(at..).and_then(decode_char).map_or(1, |(_, width)| width)
+}
+
+fn is_inside_char(text: &[u8], at: usize) -> bool {
+    // The character that would hold the position starts at most three bytes before it.
+    (1..=3).any(|back| at.checked_sub(back).is_some_and(|start| char_width(text, start) > back))
 }
 
 /// Reads the longest name of letters, digits and `_`, perhaps in braces.
@@ -515,8 +563,7 @@ impl<'p> Translator<'p> {
 
 impl Flags {
     fn text(self) -> String {
-        let flags =
-            [('i', self.ignore_case), ('m', self.multi_line), ('s', self.dot_all), ('U', self.swap_greed)];
+        let flags = [('i', self.ignore_case), ('m', self.multi_line), ('s', self.dot_all), ('U', self.swap_greed)];
         let of = |wanted: bool| flags.iter().filter(|(_, on)| *on == wanted).map(|(name, _)| *name).collect::<String>();
         let (on, off) = (of(true), of(false));
         if off.is_empty() { on } else { format!("{on}-{off}") }
@@ -623,8 +670,7 @@ fn unicode_class(text: &str) -> Result<(String, &str), SyntaxError> {
         let end = 2 + first.len_utf8();
         (text.get(..end), text.get(2..end), text.get(end..))
     };
-    let (sequence, mut name, rest) =
-        (sequence.unwrap_or_default(), name.unwrap_or_default(), rest.unwrap_or_default());
+    let (sequence, mut name, rest) = (sequence.unwrap_or_default(), name.unwrap_or_default(), rest.unwrap_or_default());
     if let Some(after) = name.strip_prefix('^') {
         negative = !negative;
         name = after;

@@ -25,7 +25,8 @@ pub(crate) fn decode_char(bytes: &[u8]) -> Option<(char, usize)> {
         0xf0..=0xf4 => 4,
         _ => return Some((REPLACEMENT, 1)),
     };
-    let decoded = bytes.get(..width).and_then(|part| std::str::from_utf8(part).ok()).and_then(|part| part.chars().next());
+    let decoded =
+        bytes.get(..width).and_then(|part| std::str::from_utf8(part).ok()).and_then(|part| part.chars().next());
     Some(decoded.map_or((REPLACEMENT, 1), |character| (character, width)))
 }
 

@@ -47,11 +47,20 @@ pub enum Named {
 }
 
 pub(crate) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
-pub(crate) const WEEKDAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(crate) const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl Named {
     pub(crate) fn type_name(self) -> &'static str {
@@ -260,9 +269,7 @@ static TIME_METHODS: &[Function] = &[
     method_of("IsZero", &[], |call| {
         Ok(Value::Bool(nanoseconds_total(&receiver(call)) == nanoseconds_total(&Time::zero())))
     }),
-    method_of("Local", &[], |call| {
-        made(Time { zone: Zone { name: "UTC".into(), offset: 0 }, ..receiver(call) })
-    }),
+    method_of("Local", &[], |call| made(Time { zone: Zone { name: "UTC".into(), offset: 0 }, ..receiver(call) })),
     method_of("Minute", &[], |call| int(receiver(call).clock().minute)),
     method_of("Month", &[], |call| Ok(Value::Named(Named::Month, receiver(call).clock().month.into()))),
     method_of("Nanosecond", &[], |call| int(receiver(call).nanoseconds)),
@@ -275,9 +282,7 @@ static TIME_METHODS: &[Function] = &[
     }),
     method_of("UTC", &[], |call| made(Time { zone: Zone::utc(), ..receiver(call) })),
     method_of("Unix", &[], |call| Ok(Value::Int64(receiver(call).seconds))),
-    method_of("UnixMicro", &[], |call| {
-        Ok(Value::Int64((nanoseconds_total(&receiver(call)).div_euclid(1_000)) as i64))
-    }),
+    method_of("UnixMicro", &[], |call| Ok(Value::Int64((nanoseconds_total(&receiver(call)).div_euclid(1_000)) as i64))),
     method_of("UnixMilli", &[], |call| {
         Ok(Value::Int64((nanoseconds_total(&receiver(call)).div_euclid(1_000_000)) as i64))
     }),

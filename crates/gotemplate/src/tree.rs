@@ -68,16 +68,25 @@ pub(crate) struct Term {
 /// What an operand is.
 #[derive(Debug)]
 pub(crate) enum TermKind {
-    Function { name: String, function: &'static Function },
+    Function {
+        name: String,
+        function: &'static Function,
+    },
     Field(Vec<String>),
     /// The variable, then fields of its value.
     Variable(Vec<String>),
-    Chain { head: Box<Term>, fields: Vec<String> },
+    Chain {
+        head: Box<Term>,
+        fields: Vec<String>,
+    },
     Dot,
     Nil,
     Bool(bool),
     Number(Number),
-    String { literal: String, value: Vec<u8> },
+    String {
+        literal: String,
+        value: Vec<u8>,
+    },
     Pipe(Pipe),
 }
 

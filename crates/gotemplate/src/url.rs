@@ -35,8 +35,22 @@ fn is_escaped(byte: u8, part: Part) -> bool {
     match part {
         Part::Host | Part::Zone => !matches!(
             byte,
-            b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'[' | b']' | b'<'
-                | b'>' | b'"'
+            b'!' | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b':'
+                | b'['
+                | b']'
+                | b'<'
+                | b'>'
+                | b'"'
         ),
         Part::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
         Part::UserPassword => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
@@ -113,7 +127,8 @@ impl Url {
     /// Go's message, such as `parse "http://[::1": missing ']' in host`.
     pub(crate) fn parse(text: &[u8]) -> Result<Url, String> {
         let (before, fragment) = split_at_byte(text, b'#');
-        let mut url = Url::parse_before_fragment(before).map_err(|error| format!("parse {}: {error}", quoted(before)))?;
+        let mut url =
+            Url::parse_before_fragment(before).map_err(|error| format!("parse {}: {error}", quoted(before)))?;
         if let Some(fragment) = fragment {
             url.fragment =
                 unescape(fragment, Part::Fragment).map_err(|error| format!("parse {}: {error}", quoted(text)))?;

@@ -222,9 +222,9 @@ impl<'b, 'a> Emitter<'b, 'a> {
                 (None, None, float) => self.plain(&number_text(float.unwrap_or_default())),
             },
             serde_json::Value::String(text) => self.text(text, place)?,
-            serde_json::Value::Array(items) => self.list(items, place, &mut |emitter, item| {
-                emitter.json(item, Place::Item, depth + 1)
-            })?,
+            serde_json::Value::Array(items) => {
+                self.list(items, place, &mut |emitter, item| emitter.json(item, Place::Item, depth + 1))?
+            }
             serde_json::Value::Object(fields) => {
                 let mut entries: Vec<(String, &serde_json::Value)> =
                     fields.iter().map(|(key, value)| (key.clone(), value)).collect();
@@ -253,9 +253,9 @@ impl<'b, 'a> Emitter<'b, 'a> {
             Value::Complex(..) => return unsupported("type: complex128"),
             Value::String(text) => self.text(&valid_text(text), place)?,
             Value::Time(time) => self.text(&time.rfc3339(), place)?,
-            Value::List(list) => self.list(list.items(), place, &mut |emitter, item| {
-                emitter.value(item, Place::Item, depth + 1)
-            })?,
+            Value::List(list) => {
+                self.list(list.items(), place, &mut |emitter, item| emitter.value(item, Place::Item, depth + 1))?
+            }
             Value::Map(map) => {
                 let mut entries: Vec<(String, Value)> =
                     map.snapshot().into_iter().map(|(key, value)| (valid_text(&key), value)).collect();
@@ -282,8 +282,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         } else {
             text
         };
-        if let Some(character) = text.chars().find(|character| is_refused(*character)) {
-            let _ = character;
+        if text.chars().any(is_refused) {
             return Err(Failure::new("yaml: control characters are not allowed"));
         }
         let analysis = Analysis::new(text);
@@ -307,12 +306,16 @@ impl<'b, 'a> Emitter<'b, 'a> {
         if style == ScalarStyle::Literal && (!analysis.block_allowed || is_simple_key) {
             style = ScalarStyle::Double;
         }
+        // Further lines of a text stand deeper than what it belongs to.
+        let before = self.indent;
+        self.indent = if before < 0 { INDENT } else { before + INDENT };
         match style {
             ScalarStyle::Plain => self.write_plain(text, !is_simple_key),
             ScalarStyle::Single => self.write_single(text, !is_simple_key),
             ScalarStyle::Double => self.write_double(text, !is_simple_key),
             ScalarStyle::Literal => self.write_literal(text),
         }
+        self.indent = before;
         Ok(())
     }
 
@@ -372,11 +375,13 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     fn write_double(&mut self, text: &str, folds: bool) {
         self.indicator(b"\"", true, false, false);
+        // libyaml looks for a byte order mark at the start of the text, whichever character it is about to write.
+        let escapes_all = text.starts_with('\u{feff}');
         let mut after_space = false;
         let mut rest = text.char_indices().peekable();
         while let Some((at, character)) = rest.next() {
             let next = rest.peek().map(|(_, next)| *next);
-            if !is_printable(character) || is_break(character) || matches!(character, '"' | '\\') {
+            if escapes_all || !is_printable(character) || is_break(character) || matches!(character, '"' | '\\') {
                 self.put(b'\\');
                 let code = u32::from(character);
                 let escape = match character {
@@ -529,15 +534,33 @@ fn is_refused(character: char) -> bool {
     matches!(character, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
 }
 
+/// Folds next-line characters: one becomes a blank, more become line feeds, and blanks around them go.
 fn folded_next_lines(text: &str) -> String {
-    text.replace('\u{85}', " ")
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find([' ', '\u{85}']) {
+        let (before, run_and_rest) = rest.split_at(start);
+        out.push_str(before);
+        let end = run_and_rest.find(|character| !matches!(character, ' ' | '\u{85}')).unwrap_or(run_and_rest.len());
+        let (run, after) = run_and_rest.split_at(end);
+        match run.chars().filter(|character| *character == '\u{85}').count() {
+            0 => out.push_str(run),
+            1 => out.push(' '),
+            breaks => out.push_str(&"\n".repeat(breaks - 1)),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Replaces bad bytes, as JSON does.
 fn valid_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => chars(bytes).map(|(character, _)| if character == REPLACEMENT { REPLACEMENT } else { character }).collect(),
+        Err(_) => {
+            chars(bytes).map(|(character, _)| if character == REPLACEMENT { REPLACEMENT } else { character }).collect()
+        }
     }
 }
 
@@ -559,7 +582,9 @@ fn resolves_to_text(text: &str) -> bool {
     let known = match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" | "n" | "N" | "no" | "No"
         | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" | "~" | "null" | "Null" | "NULL" | ".nan"
-        | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => true,
+        | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => {
+            true
+        }
         _ => false,
     };
     if known {

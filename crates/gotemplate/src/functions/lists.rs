@@ -185,9 +185,8 @@ pub(super) fn chunk(call: &mut Call<'_>) -> Result<Value, Failure> {
             }
         }
         let start = i64::try_from(index).ok().and_then(|index| index.checked_mul(size));
-        let range = start.and_then(|start| {
-            Some(usize::try_from(start).ok()?..usize::try_from(start.checked_add(length)?).ok()?)
-        });
+        let range = start
+            .and_then(|start| Some(usize::try_from(start).ok()?..usize::try_from(start.checked_add(length)?).ok()?));
         let part = range.and_then(|range| items.get(range)).ok_or_else(out_of_range)?;
         chunks.push(Value::list(part.to_vec()));
     }

@@ -187,11 +187,8 @@ impl Steps {
         let upwards = start <= stop && step > 0;
         let downwards = start > stop && step < 0;
         let distance = i128::from(stop) - i128::from(start);
-        let count = if upwards || downwards {
-            distance.unsigned_abs().div_ceil(u128::from(step.unsigned_abs()))
-        } else {
-            0
-        };
+        let count =
+            if upwards || downwards { distance.unsigned_abs().div_ceil(u128::from(step.unsigned_abs())) } else { 0 };
         Steps { start, step, count: u64::try_from(count).unwrap_or(u64::MAX) }
     }
 

@@ -28,8 +28,7 @@ pub(super) fn is_abs(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 pub(super) fn url_parse(call: &mut Call<'_>) -> Result<Value, Failure> {
-    let url =
-        Url::parse(call.bytes(0)).map_err(|error| Failure::new(format!("unable to parse url: {error}")))?;
+    let url = Url::parse(call.bytes(0)).map_err(|error| Failure::new(format!("unable to parse url: {error}")))?;
     call.budget().create(call.bytes(0).len())?;
     call.budget().create_items(8)?;
     let userinfo = url.user_text();

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::limits::{Bytes, Failure};
-use crate::regexp::{Pattern, quote_meta as quoted_meta};
+use crate::regexp::{Pattern, char_width, quote_meta as quoted_meta};
 use crate::value::{ElementType, List, Value};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn quoted_pattern(text: &[u8]) -> String {
 
 pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, Failure> {
     match pattern(call, call.bytes(1).len()) {
-        Ok(pattern) => Ok(Value::Bool(pattern.regex().is_match(call.bytes(1)))),
+        Ok(pattern) => Ok(Value::Bool(pattern.is_match(call.bytes(1)))),
         Err(failure) if call.name == "regexMatch" && !failure.is_limit => Ok(Value::Bool(false)),
         Err(failure) => Err(failure),
     }
@@ -40,7 +40,8 @@ pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, Failure> {
 
 pub(super) fn find(call: &mut Call<'_>) -> Result<Value, Failure> {
     let pattern = pattern(call, call.bytes(1).len())?;
-    let found = pattern.regex().find(call.bytes(1)).map(|found| found.as_bytes().to_vec());
+    let text = call.bytes(1);
+    let found = pattern.matches(text, 1).next().and_then(|range| text.get(range)).map(<[u8]>::to_vec);
     call.created(found.unwrap_or_default())
 }
 
@@ -48,10 +49,11 @@ pub(super) fn find_all(call: &mut Call<'_>) -> Result<Value, Failure> {
     let pattern = pattern(call, call.bytes(1).len())?;
     let most = usize::try_from(call.int(2)).unwrap_or(usize::MAX);
     let mut found = Vec::new();
-    for part in pattern.regex().find_iter(call.bytes(1)).take(most) {
+    let text = call.bytes(1);
+    for range in pattern.matches(text, most) {
         call.budget().create_items(1)?;
-        call.budget().create(part.len())?;
-        found.push(Value::string(part.as_bytes()));
+        call.budget().create(range.len())?;
+        found.push(Value::string(text.get(range).unwrap_or_default()));
     }
     // Go returns a nil slice where nothing matches.
     Ok(Value::List(if found.is_empty() {
@@ -68,7 +70,7 @@ fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, Failure> {
     let mut from = 0;
     let mut copied = 0;
     while from <= text.len() {
-        let Some(captures) = pattern.regex().captures_at(text, from) else { break };
+        let Some(captures) = pattern.captures_at(text, from) else { break };
         let Some(whole) = captures.get(0) else { break };
         out.push(text.get(copied..whole.start()).unwrap_or_default())?;
         // An empty match right after another match is not replaced.
@@ -80,11 +82,7 @@ fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, Failure> {
             }
         }
         copied = whole.end();
-        let width = text.get(from..).and_then(crate::text::decode_char).map_or(1, |(_, width)| width);
-        from = whole.end().max(from + width);
-        if whole.end() > from {
-            from = whole.end();
-        }
+        from = whole.end().max(from + char_width(text, from));
     }
     out.push(text.get(copied..).unwrap_or_default())?;
     out.finish().map(Value::from)
@@ -111,16 +109,16 @@ pub(super) fn split(call: &mut Call<'_>) -> Result<Value, Failure> {
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut start, mut end) = (0, 0);
-    for found in pattern.regex().find_iter(text).take(most) {
+    for found in pattern.matches(text, most) {
         if parts.len() + 1 == most {
             break;
         }
         call.budget().create_items(1)?;
-        end = found.start();
-        if found.end() != 0 {
+        end = found.start;
+        if found.end != 0 {
             parts.push(text.get(start..end).unwrap_or_default());
         }
-        start = found.end();
+        start = found.end;
     }
     if end != text.len() {
         parts.push(text.get(start..).unwrap_or_default());

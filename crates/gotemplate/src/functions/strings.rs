@@ -153,7 +153,12 @@ pub(super) fn contains(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 /// Splits as `strings.SplitN` does; `None` for a limit of 0.
-fn split_bytes<'b>(call: &Call<'_>, text: &'b [u8], separator: &[u8], limit: i64) -> Result<Option<Vec<&'b [u8]>>, Failure> {
+fn split_bytes<'b>(
+    call: &Call<'_>,
+    text: &'b [u8],
+    separator: &[u8],
+    limit: i64,
+) -> Result<Option<Vec<&'b [u8]>>, Failure> {
     let most = match limit {
         0 => return Ok(None),
         negative if negative < 0 => usize::MAX,

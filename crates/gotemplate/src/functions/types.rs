@@ -30,12 +30,7 @@ pub(super) fn deep_equal(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 /// `reflect.DeepEqual`: types count, and a nil list is not an empty one.
-pub(super) fn are_deep_equal(
-    budget: &Budget<'_>,
-    left: &Value,
-    right: &Value,
-    depth: usize,
-) -> Result<bool, Failure> {
+pub(super) fn are_deep_equal(budget: &Budget<'_>, left: &Value, right: &Value, depth: usize) -> Result<bool, Failure> {
     budget.step(1)?;
     budget.check_depth(depth)?;
     Ok(match (left, right) {
