@@ -273,7 +273,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             Operand::Invalid => self.output.extend_from_slice(b"<no value>"),
             Operand::Concrete(Value::String(text)) => self.output.extend_from_slice(&text),
             Operand::Concrete(value) | Operand::Interface(value) => {
-                // One value at most doubles what may be printed before the check below refuses it.
+                // A single value at most doubles what may be printed before the check below refuses it.
                 match print::print(&self.context.budget, &[value]) {
                     Ok(bytes) => self.output.extend_from_slice(&bytes),
                     Err(failure) => return self.fail(failure),

@@ -113,7 +113,7 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
         let zeros = precision.filter(|digits| *digits > 0).map(|digits| format!(".{}", "0".repeat(digits)));
         return format!("{sign}0x0{}p+00", zeros.unwrap_or_default());
     }
-    // One hexadecimal digit before the point, 60 bits behind it.
+    // A single hexadecimal digit stands before the point, 60 bits behind it.
     let shift = mantissa.leading_zeros() as i32 - 3;
     let mut bits = mantissa << shift;
     exponent += 60 - shift;

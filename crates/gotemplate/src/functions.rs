@@ -23,7 +23,7 @@ use crate::regexp::Patterns;
 use crate::text::Text;
 use crate::value::{ElementType, Map, Value};
 
-/// What functions can see.
+/// State that functions can see.
 pub(crate) struct Context<'a> {
     pub(crate) budget: Budget<'a>,
     pub(crate) data: Value,
@@ -190,7 +190,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// What Go says of nil where a type was expected.
+/// Message of Go for nil where a type was expected.
 pub(crate) const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// The function that returns the data, under the name that the syntax gives it.

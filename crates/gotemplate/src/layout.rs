@@ -136,7 +136,7 @@ pub(crate) fn format(time: &Time, layout: &[u8]) -> String {
     let month = clock.month.checked_sub(1).and_then(|index| MONTHS.get(index as usize)).copied().unwrap_or_default();
     let weekday = WEEKDAYS.get(clock.weekday as usize).copied().unwrap_or_default();
     let short = |name: &str| name.chars().take(3).collect::<String>();
-    let hour12 = if clock.hour % 12 == 0 { 12 } else { clock.hour % 12 };
+    let hour12 = (clock.hour + 11) % 12 + 1;
     let mut out = String::new();
     let mut rest = layout;
     while !rest.is_empty() {

@@ -1,11 +1,11 @@
-//! Go's `text/template` with the hermetic functions of slim-sprig, for templates that nobody has reviewed.
+//! Go's `text/template` with the hermetic functions of slim-sprig, for templates from untrusted authors.
 //!
 //! Results, refusals and messages are those of Go: a template that fails there fails here, at the same line and column and
 //! with the same words. So `5` of a template (`int`) and `5` of its input (`int64`) are different, floats print as `1e+06`,
 //! and a missing key is an error where [`MissingKey::Error`] is chosen.
 //!
-//! A template cannot take the process down: nesting, output, created bytes, steps and time are bounded by [`Limits`], and a
-//! value that is reached by them ends in an [`ExecutionError`].
+//! A template cannot take the process down: nesting, output, created bytes, steps and time are bounded by [`Limits`].
+//! Reaching a limit ends the execution with an [`ExecutionError`].
 //!
 //! ```
 //! use flux_operator_gotemplate::{Data, Options, Syntax, Template};

@@ -106,10 +106,11 @@ impl Number {
 
     /// An integral float is an integer too, where it fits.
     fn take_integers(&mut self, float: f64) {
-        if float.fract() == 0.0 && (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&float) {
+        const LIMIT: f64 = (1u64 << 63) as f64;
+        if float.fract() == 0.0 && (-LIMIT..LIMIT).contains(&float) {
             self.integer = Some(float as i64);
         }
-        if float.fract() == 0.0 && (0.0..18_446_744_073_709_551_616.0).contains(&float) {
+        if float.fract() == 0.0 && (0.0..2.0 * LIMIT).contains(&float) {
             self.unsigned = Some(float as u64);
         }
     }

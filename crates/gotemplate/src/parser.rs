@@ -31,7 +31,7 @@ pub(crate) fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Trees, Pa
     Ok(parser.trees)
 }
 
-/// What belongs to one tree while it is parsed.
+/// State of one tree while it is parsed.
 struct Tree<'t> {
     tokens: [Option<Token<'t>>; 3],
     pushed_back: usize,
@@ -335,11 +335,11 @@ impl<'t> Parser<'t> {
         self.tree.ranges -= is_range;
         let mut otherwise = None;
         if end == ListEnd::Else {
-            let chained = match (kind, self.peek().kind) {
-                (BranchKind::If, TokenKind::Keyword(Keyword::If)) => true,
-                (BranchKind::With, TokenKind::Keyword(Keyword::With)) => true,
-                _ => false,
-            };
+            let chained = matches!(
+                (kind, self.peek().kind),
+                (BranchKind::If, TokenKind::Keyword(Keyword::If))
+                    | (BranchKind::With, TokenKind::Keyword(Keyword::With))
+            );
             if chained {
                 // `else if` is an `if` inside of the `else`, and the two share one `end`.
                 self.next();

@@ -159,7 +159,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             }
             at += 1;
             self.flags = Flags::default();
-            // One step a verb, so that a long format asks for the time.
+            // A step for each verb, so that a long format asks for the time.
             self.budget.step(1)?;
             while let Some(byte) = format.get(at).copied() {
                 match byte {
@@ -262,7 +262,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     fn prepare(&mut self, verb: char) {
-        if verb == 'v' {
+        if matches!(verb, 'v' | 'w') {
             self.flags.sharp_v = std::mem::take(&mut self.flags.sharp);
             self.flags.plus_v = std::mem::take(&mut self.flags.plus);
         }
@@ -631,7 +631,8 @@ impl<'b, 'a> Printer<'b, 'a> {
 /// `%#g` keeps the point and the trailing zeros.
 fn with_point(number: &str, verb: char, precision: Option<usize>) -> String {
     let mut wanted = match verb {
-        'v' | 'g' | 'G' | 'x' | 'X' => precision.unwrap_or(6),
+        // Go forgets `%#X` here.
+        'v' | 'g' | 'G' | 'x' => precision.unwrap_or(6),
         _ => 0,
     };
     let exponent_at = number.find(match verb {

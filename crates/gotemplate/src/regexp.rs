@@ -15,8 +15,10 @@ use crate::text::{chars, decode_char, find, is_digit, is_letter, lossy};
 /// Patterns that were compiled, because a template is executed for many inputs with the same few patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    compiled: Mutex<HashMap<Vec<u8>, Result<Arc<Pattern>, String>>>,
+    compiled: Mutex<HashMap<Vec<u8>, Compiled>>,
 }
+
+type Compiled = Result<Arc<Pattern>, String>;
 
 /// Most patterns that are kept. A template can make more than that of its input.
 const MOST_PATTERNS: usize = 64;
@@ -32,7 +34,7 @@ impl Patterns {
     ///
     /// # Errors
     /// Go's message.
-    pub(crate) fn get(&self, pattern: &[u8]) -> Result<Arc<Pattern>, String> {
+    pub(crate) fn get(&self, pattern: &[u8]) -> Compiled {
         let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(result) = compiled.get(pattern) {
             return result.clone();
@@ -637,8 +639,7 @@ fn hexadecimal_char<'p>(text: &'p str, rest: &'p str) -> Result<(char, &'p str),
         };
     }
     let mut code = 0u32;
-    let mut count = 0;
-    for (at, character) in rest.char_indices().skip(1) {
+    for (count, (at, character)) in rest.char_indices().skip(1).enumerate() {
         let after = rest.get(at + character.len_utf8()..).unwrap_or_default();
         if character == '}' {
             return match char::from_u32(code) {
@@ -653,7 +654,6 @@ fn hexadecimal_char<'p>(text: &'p str, rest: &'p str) -> Result<(char, &'p str),
         if code > 0x10_ffff {
             return invalid(after);
         }
-        count += 1;
     }
     invalid("")
 }

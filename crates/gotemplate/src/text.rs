@@ -213,7 +213,7 @@ pub(crate) fn unquote(literal: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// One unit of a quoted string and the number of bytes that it takes in the source.
+/// A unit of a quoted string and the number of bytes that it takes in the source.
 pub(crate) struct QuotedUnit {
     pub(crate) value: Unit,
     pub(crate) width: usize,

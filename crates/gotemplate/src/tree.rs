@@ -65,7 +65,7 @@ pub(crate) struct Term {
     pub(crate) kind: TermKind,
 }
 
-/// What an operand is.
+/// Kinds of operands.
 #[derive(Debug)]
 pub(crate) enum TermKind {
     Function {

@@ -1,6 +1,6 @@
 //! YAML as `sigs.k8s.io/yaml` writes it: lists flush with their key, keys in natural order, long texts folded.
 //!
-//! What the rest of the project writes is meant for people and never folded. A template needs the very text that Go writes,
+//! The package `flux-operator-yaml` writes for people and never folds. A template needs the very text that Go writes,
 //! because it goes on to indent and to hash it. The states of the emitter are those of libyaml, which Go's library ports.
 
 use std::cmp::Ordering;
@@ -191,7 +191,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
             self.indicator(b"}", false, false, false);
             return Ok(());
         }
-        entries.sort_by(|left, right| natural_order(&left.0, &right.0));
+        sort_naturally(entries);
         let before = self.increase_indent(false);
         for (key, value) in entries {
             self.write_indent();
@@ -460,7 +460,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
     }
 }
 
-/// What a text allows.
+/// Scalar styles that a text allows.
 struct Analysis {
     multiline: bool,
     plain_allowed: bool,
@@ -579,14 +579,46 @@ fn number_text(number: f64) -> String {
 /// Tells whether a YAML 1.1 reader takes the plain text for a string.
 fn resolves_to_text(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
-    let known = match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" | "n" | "N" | "no" | "No"
-        | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" | "~" | "null" | "Null" | "NULL" | ".nan"
-        | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => {
-            true
-        }
-        _ => false,
-    };
+    let known = matches!(
+        text,
+        "y" | "Y"
+            | "yes"
+            | "Yes"
+            | "YES"
+            | "true"
+            | "True"
+            | "TRUE"
+            | "on"
+            | "On"
+            | "ON"
+            | "n"
+            | "N"
+            | "no"
+            | "No"
+            | "NO"
+            | "false"
+            | "False"
+            | "FALSE"
+            | "off"
+            | "Off"
+            | "OFF"
+            | "~"
+            | "null"
+            | "Null"
+            | "NULL"
+            | ".nan"
+            | ".NaN"
+            | ".NAN"
+            | ".inf"
+            | ".Inf"
+            | ".INF"
+            | "+.inf"
+            | "+.Inf"
+            | "+.INF"
+            | "-.inf"
+            | "-.Inf"
+            | "-.INF"
+    );
     if known {
         return false;
     }
@@ -670,6 +702,45 @@ fn is_timestamp(text: &str) -> bool {
         b"2006-1-2",
     ];
     layouts.iter().any(|layout| layout::parse(layout, text.as_bytes()).is_ok())
+}
+
+/// Sorts by key, from any order to the same result.
+///
+/// The order of Go's library is not transitive: `100` < `1a` < `2` < `100`. The sort of the standard library may panic on
+/// such an order, so this is a merge sort, which only asks for two keys at a time.
+fn sort_naturally<T>(entries: &mut [(String, T)]) {
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    let key = |index: &usize| entries.get(*index).map_or("", |(key, _)| key.as_str());
+    let mut width = 1;
+    while width < order.len() {
+        let mut merged = Vec::with_capacity(order.len());
+        for pair in order.chunks(2 * width) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+            while let (Some(first), Some(second)) = (left.peek(), right.peek()) {
+                let takes_right = natural_order(key(second), key(first)) == Ordering::Less;
+                merged.extend(if takes_right { right.next() } else { left.next() });
+            }
+            merged.extend(left);
+            merged.extend(right);
+        }
+        order = merged;
+        width *= 2;
+    }
+    let mut places = vec![0; order.len()];
+    for (place, index) in order.iter().enumerate() {
+        if let Some(slot) = places.get_mut(*index) {
+            *slot = place;
+        }
+    }
+    // Follow each entry to its place.
+    for at in 0..places.len() {
+        while let Some(place) = places.get(at).copied().filter(|place| *place != at) {
+            entries.swap(at, place);
+            places.swap(at, place);
+        }
+    }
 }
 
 /// Orders keys: letters after other characters, runs of digits by their number, letters by code point.

@@ -139,7 +139,7 @@ impl Base {
         if self.bits == 5 {
             // Only some numbers of characters can end a text.
             if !matches!(have, 2 | 4 | 5 | 7) {
-                return Err(if have == 0 { first } else { first });
+                return Err(first);
             }
             for _ in have + 1..self.group {
                 match input.next() {

@@ -8,10 +8,8 @@ use crate::value::{ElementType, List, Value};
 
 /// Converts a float as Go does on amd64 and arm64 alike for numbers in range; others become the smallest integer.
 fn truncated(float: f64) -> i64 {
-    if float.is_nan() || !(-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&float) {
-        return i64::MIN;
-    }
-    float as i64
+    const LIMIT: f64 = (1u64 << 63) as f64;
+    if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
 }
 
 /// `strconv.ParseInt` with a base of its own.

@@ -66,3 +66,13 @@ fn characters_that_yaml_cannot_hold_are_an_error() {
     let error = to_string(&json!("a\u{7f}")).expect_err("a control character");
     assert_eq!(error.to_string(), "yaml: control characters are not allowed");
 }
+
+#[test]
+fn keys_that_have_no_order_among_themselves_are_sorted_the_same_way_each_time() {
+    let keys: Vec<String> =
+        (0..200).map(|number| format!("{}{}", number * 7 % 101, ["", "a", "-"][number % 3])).collect();
+    let object = |keys: &mut dyn Iterator<Item = &String>| {
+        serde_json::Value::Object(keys.map(|key| (key.clone(), json!(1))).collect())
+    };
+    assert_eq!(to_string(&object(&mut keys.iter())), to_string(&object(&mut keys.iter().rev())));
+}
