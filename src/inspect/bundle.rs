@@ -49,6 +49,8 @@ pub struct Gathered {
     pub logs: Vec<ContainerLog>,
     pub version: Option<Value>,
     pub unread: Vec<Unread>,
+    /// Why the values of Secrets are not known, when they are not.
+    pub without_secrets: Option<String>,
 }
 
 /// A bundle that can be given away.
@@ -58,6 +60,8 @@ pub struct Bundle {
     pub snapshot: Snapshot,
     pub masked: Vec<Masked>,
     pub unread: Vec<Unread>,
+    /// Why secrets may be left in it, when they may.
+    pub incomplete: Option<String>,
     listed: BTreeSet<(String, String, String)>,
     logs: Vec<ContainerLog>,
     version: Option<Value>,
@@ -67,14 +71,12 @@ pub struct Bundle {
 ///
 /// Objects come before logs, Flux's own first.
 pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
-    let Gathered { mut objects, listed, logs, version, mut unread } = gathered;
+    let Gathered { mut objects, listed, logs, version, mut unread, without_secrets } = gathered;
     let mut redactor = Redactor::new(salt);
-    let is_secret = |object: &Value| fields::kind(object) == "Secret" && fields::group(object).is_empty();
-    objects.iter().filter(|object| is_secret(object)).for_each(|secret| redactor.learn(secret));
-    if !redactor.is_complete() {
-        let why = "there are too many values to search every text for them; credentials are masked by their looks";
-        unread.push(Unread { what: "values of Secrets in texts".into(), why: why.into() });
-    }
+    objects.iter().for_each(|object| redactor.learn(object));
+    let unsearched = redactor.prepare().map(str::to_owned);
+    let unknown = without_secrets.map(|why| format!("values of Secrets cannot be found in other texts: {why}"));
+    let incomplete = unsearched.or(unknown);
     let is_flux = |object: &Value| kinds::of(fields::group(object), fields::kind(object)).is_some();
     objects.sort_by_key(|object| !is_flux(object));
     let mut left = max_bytes;
@@ -94,7 +96,7 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
     let (mut kept, mut too_long) = (vec![], vec![]);
     for log in logs {
         let what = format!("log of pod/{}/{}", log.namespace, log.pod);
-        let lines: Vec<String> = log.lines.iter().map(|line| redactor.line(&what, line)).collect();
+        let lines = redactor.log(&what, &log.lines);
         let size = lines.iter().map(|line| line.len() + 1).sum();
         match left.checked_sub(size) {
             Some(rest) => {
@@ -115,7 +117,7 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
         snapshot.insert_empty_list(&resource.group, &resource.kind);
     }
     let listed = listed.into_iter().map(|r| (r.group.to_string(), r.kind.to_string(), r.version.to_string())).collect();
-    Bundle { snapshot, masked: redactor.masked(), unread, listed, logs: kept, version }
+    Bundle { snapshot, masked: redactor.masked(), unread, incomplete, listed, logs: kept, version }
 }
 
 impl Bundle {
@@ -128,8 +130,11 @@ impl Bundle {
     pub fn files(&self, client: &str, created: Timestamp, views: Vec<(String, String)>) -> Files {
         let mut files = Files::new();
         let mut add = |path: String, text: String| _ = files.insert(path, text.into_bytes().into());
-        let about = json!({"bundle": {"format": 1, "client": client, "created": created.to_string()},
+        let mut about = json!({"bundle": {"format": 1, "client": client, "created": created.to_string()},
             "masked": self.masked, "unread": self.unread});
+        if let Some(why) = &self.incomplete {
+            about["incomplete"] = why.as_str().into();
+        }
         add("bundle.json".into(), about.to_string());
         if let Some(version) = &self.version {
             add("version.json".into(), json!({"serverVersion": version}).to_string());
@@ -279,6 +284,7 @@ mod tests {
             logs: vec![log(true), log(false)],
             version: Some(json!({"gitVersion": "v1.36.3"})),
             unread: vec![Unread { what: "nodes".into(), why: "denied".into() }],
+            without_secrets: None,
         }
     }
 
@@ -304,6 +310,16 @@ mod tests {
         let about: Value = serde_json::from_slice(&files["bundle.json"].bytes).unwrap();
         assert_eq!(about["unread"], json!([{"what": "nodes", "why": "denied"}]));
         assert_eq!(about["masked"][0], json!({"what": "Secret/apps/s", "count": 1}), "{about:#}");
+    }
+
+    #[test]
+    fn a_bundle_says_that_secrets_may_be_left_in_it() {
+        assert_eq!(redact(gathered(), vec![1], 1 << 20).incomplete, None);
+        let unknown = Gathered { without_secrets: Some("denied".into()), ..gathered() };
+        let bundle = redact(unknown, vec![1], 1 << 20);
+        let files = bundle.files("1.0.0", Timestamp::UNIX_EPOCH, vec![]);
+        let about: Value = serde_json::from_slice(&files["bundle.json"].bytes).unwrap();
+        assert!(about["incomplete"].as_str().unwrap().ends_with("denied"), "{about}");
     }
 
     #[test]

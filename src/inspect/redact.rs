@@ -1,48 +1,52 @@
-//! Taking secrets out of objects and logs, so that a dump can be given away. Pure.
+//! Taking secrets out of objects, texts and logs, so that a dump or a page can be given away. Pure.
 //!
 //! ```text
-//! Secrets, ConfigMaps ─► names, keys, sizes, salted hashes        values ─► learnt, and masked wherever they stand in a text
-//! other objects       ─► fields that hold values are masked; all texts are searched for what looks like a credential
+//! Secrets, ConfigMaps ─► names, keys, sizes, salted hashes        values ─► known, and masked wherever they stand in a text
+//! other objects       ─► walked: by the names of fields, pairs of name and value, arguments, variables, patches
+//! texts of YAML, JSON ─► parsed and walked as well        other texts ─► searched for what looks like a credential
 //! ```
-//! What is kept is what explains an installation: names, references, conditions, messages, arguments.
+//! What is kept is what explains an installation: names, references, images, hosts, conditions, messages, arguments.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+mod arguments;
+mod known_values;
+mod lines;
+mod names;
+mod places;
+mod text;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::api::field_managers::Author;
+use crate::format::yaml;
 use crate::k8s::{ObjectId, fields};
+use known_values::KnownValues;
+use lines::{has_fields, key_block_lines, without_data_of_templates};
+use names::names_credential;
+use places::{
+    COPIES, IDENTITY, KNOWN_DOMAINS, METADATA, PLAIN_HEADERS, entries, is_data, is_environment, is_inventory_entry,
+    is_masked_entry, is_object_name_or_image, is_reference_field, is_secret_entry, mask_fields, mask_scalars,
+    mask_text,
+};
+use text::Extent;
 
-/// What stands where something was taken out.
+/// Stands where something was taken out.
 pub const MASK: &str = "[masked]";
-/// Shorter values are words that occur everywhere: `admin`, `true`.
-const SHORTEST: usize = 6;
-/// The size of what all learnt values together are compiled to.
-const LEARNT_BYTES: usize = 64 << 20;
-/// Keys of Secrets whose values are public, and occur in addresses and messages that explain a failure.
-const PUBLIC: [&str; 12] = [
-    "username",
-    "known_hosts",
-    "identity.pub",
-    "ca.crt",
-    "caFile",
-    "tls.crt",
-    "certFile",
-    "namespace",
-    "url",
-    "address",
-    "type",
-    "githubAppID",
-];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Longer values of annotations that others define are copies of objects, certificates, state: nothing that explains Flux.
+const LONGEST_ANNOTATION: usize = 200;
+/// Texts in texts in texts: deeper ones are searched and not parsed.
+const DEEPEST: usize = 8;
+/// Longer texts are not parsed to be walked; a Kubernetes object is at most a tenth of it.
+const LONGEST_PARSED: usize = 16 << 20;
 
-/// What was masked in one object or log.
+/// Values that were masked in one object or log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Masked {
@@ -52,79 +56,117 @@ pub struct Masked {
     pub count: usize,
 }
 
+/// A text of others as it may stand on a page that is sent to someone: without credentials and queries of addresses.
+pub fn shareable_text(text: &str) -> String {
+    text::mask(text, Extent::CredentialsAndQueries, &BTreeSet::new()).0
+}
+
+/// A line of a log without tokens, and addresses in it without users, passwords and queries.
+pub fn shareable_line(line: &str) -> String {
+    text::mask(line, Extent::WordsAndQueries, &BTreeSet::new()).0
+}
+
+/// An address without user, password, query and fragment.
+pub fn plain_address(address: &str) -> String {
+    text::plain_address(address)
+}
+
 /// Masks secrets, and keeps count.
 pub struct Redactor {
     salt: Vec<u8>,
-    learnt: BTreeSet<String>,
-    values: Option<Regex>,
+    known: KnownValues,
+    /// Names of Secrets: a field called `secret` may hold one.
+    secrets: BTreeSet<String>,
+    /// Why not everything can be masked.
+    incomplete: Option<String>,
     masked: BTreeMap<String, usize>,
+    /// Whether names of fields are those of credentials; the same few hundred are asked for again and again.
+    judged: HashMap<String, bool>,
 }
-
-/// Credentials that are known by their looks, or by the word before them.
-static LOOKS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let patterns = [
-        // Key blocks, also cut short.
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-        r"AGE-SECRET-KEY-1[0-9A-Z]+",
-        // Tokens of Git forges, clouds and chats, and JWTs.
-        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16})\b",
-        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    ];
-    // The patterns are constants; a broken one fails its test.
-    patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
-});
-/// `password=x`, `"token": "x"`, `--secret-key x`; the value is the last group.
-static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let pattern = r#"(?i)((?:pass(?:word|wd|phrase)|token|secret[_-]?(?:key|access[_-]?key)?|api[_-]?key|access[_-]?key|credentials?|authorization)["']?\s*[:=]\s*(?:bearer |basic )?["']?)([^\s"',;&}{\[\]()]+)"#;
-    Regex::new(pattern).ok()
-});
-/// `https://user:password@host`.
-static USER_INFO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(://)([^/\s@]+)@").ok());
 
 impl Redactor {
     /// Hashes are the same for the same value under one salt, and tell nothing under another.
     pub fn new(salt: Vec<u8>) -> Self {
-        Redactor { salt, learnt: BTreeSet::new(), values: None, masked: BTreeMap::new() }
-    }
-
-    /// Remembers the values of a Secret, to mask them wherever they stand.
-    pub fn learn(&mut self, secret: &Value) {
-        for (_, value) in entries(secret, "data").filter(|(key, _)| !PUBLIC.contains(key)) {
-            let Ok(bytes) = STANDARD.decode(value) else { continue };
-            self.learn_text(value);
-            self.learn_text(&String::from_utf8_lossy(&bytes));
-        }
-        for (_, value) in entries(secret, "stringData").filter(|(key, _)| !PUBLIC.contains(key)) {
-            self.learn_text(value);
-        }
-        self.values = None;
-    }
-
-    fn learn_text(&mut self, text: &str) {
-        // Of a key or a configuration a single line may be written somewhere.
-        for line in text.lines().map(str::trim).filter(|line| line.len() >= SHORTEST && !is_common(line)) {
-            self.learnt.insert(line.to_owned());
+        Redactor {
+            salt,
+            known: KnownValues::default(),
+            secrets: BTreeSet::new(),
+            incomplete: None,
+            masked: BTreeMap::new(),
+            judged: HashMap::new(),
         }
     }
 
-    /// Compiles what was learnt; a text is then searched once for all of it.
-    fn compiled(&mut self) -> Option<&Regex> {
-        if self.values.is_none() && !self.learnt.is_empty() {
-            // Of two values that begin alike the longer one is meant.
-            let mut values: Vec<&String> = self.learnt.iter().collect();
-            values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-            let pattern = values.iter().map(|value| regex::escape(value)).collect::<Vec<_>>().join("|");
-            self.values = RegexBuilder::new(&pattern).size_limit(LEARNT_BYTES).build().ok();
+    /// Remembers the secrets of an object, to mask them wherever they stand: the values of a Secret, also of one inside of another
+    /// object, and what a field holds that is named like a credential.
+    pub fn learn(&mut self, object: &Value) {
+        if fields::kind(object) == "Secret" {
+            self.secrets.insert(fields::name(object).to_owned());
         }
-        self.values.as_ref()
+        self.learn_within(object);
     }
 
-    /// Whether every learnt value is searched for; there can be too many.
-    pub fn is_complete(&mut self) -> bool {
-        self.learnt.is_empty() || self.compiled().is_some()
+    fn learn_within(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.learn_within(item)),
+            Value::Object(_) if is_data(value) && fields::kind(value) != "ConfigMap" => self.learn_secret(value),
+            Value::Object(object) => {
+                for (key, value) in object.iter().filter(|(key, _)| *key != "managedFields") {
+                    match value {
+                        Value::String(text) => {
+                            // A word could be that of a reference, and would be masked wherever it stands.
+                            let is_random = text.len() >= 8 && !text.bytes().all(|byte| byte.is_ascii_lowercase());
+                            if is_random && self.is_credential(key, text) && !words::is_reference(text) {
+                                self.known.add(text);
+                            }
+                        }
+                        other => self.learn_within(other),
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
-    /// What was masked so far, by object.
+    fn learn_secret(&mut self, secret: &Value) {
+        let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+        for (key, value) in entries(secret, "data") {
+            let Ok(bytes) = STANDARD.decode(value.split_ascii_whitespace().collect::<String>()) else { continue };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            if is_secret_entry(key, &text) {
+                // Of several lines the encoding is one text, and not that of each.
+                self.known.add_verbatim(value.trim_end_matches('='));
+            }
+            texts.insert(key, text);
+        }
+        texts.extend(entries(secret, "stringData").map(|(key, value)| (key, value.to_owned())));
+        for (_, text) in texts.iter().filter(|(key, text)| is_secret_entry(key, text)) {
+            self.known.add(text);
+            self.known.add_verbatim(STANDARD.encode(text).trim_end_matches('='));
+            // A configuration holds passwords, which may stand somewhere without it.
+            text::credentials_within(text).iter().for_each(|value| self.known.add(value));
+            if let Ok(document) = yaml::parse_one(text) {
+                self.learn_within(&document);
+            }
+        }
+        if let (Some(user), Some(password)) = (texts.get("username"), texts.get("password")) {
+            let pair = STANDARD.encode(format!("{}:{}", user.trim(), password.trim()));
+            self.known.add_verbatim(pair.trim_end_matches('='));
+        }
+    }
+
+    /// Prepares the search for everything that was learnt, and returns why not everything can be masked, if so.
+    pub fn prepare(&mut self) -> Option<&str> {
+        if let Err(error) = text::check() {
+            self.incomplete = Some(format!("texts cannot be searched for credentials: {error}"));
+        }
+        if let Err(error) = self.known.compile() {
+            self.incomplete = Some(format!("texts cannot be searched for the values of all Secrets: {error}"));
+        }
+        self.incomplete.as_deref()
+    }
+
+    /// The values that were masked so far, by object.
     pub fn masked(&self) -> Vec<Masked> {
         self.masked.iter().map(|(what, count)| Masked { what: what.clone(), count: *count }).collect()
     }
@@ -135,65 +177,134 @@ impl Redactor {
         }
     }
 
-    /// A text without credentials, and how many were in it.
-    fn cleaned(&mut self, text: &str) -> (String, usize) {
-        let mut count = 0;
-        let mut cleaned = text.to_owned();
-        let mut replace = |pattern: &Regex, with: &str| {
-            let found = pattern.find_iter(&cleaned).filter(|found| !found.as_str().contains(MASK)).count();
-            if found > 0 {
-                cleaned = pattern.replace_all(&cleaned, with).into_owned();
-                count += found;
-            }
-        };
-        if let Some(values) = self.compiled() {
-            replace(values, MASK);
+    fn names_credential(&mut self, name: &str) -> bool {
+        if let Some(judged) = self.judged.get(name) {
+            return *judged;
         }
-        LOOKS.iter().for_each(|pattern| replace(pattern, MASK));
-        if let Some(pattern) = NAMED.as_ref() {
-            replace(pattern, "${1}[masked]");
-        }
-        if let Some(pattern) = USER_INFO.as_ref() {
-            replace(pattern, "${1}[masked]@");
-        }
-        (cleaned, count)
+        let judged = names_credential(name);
+        self.judged.insert(name.to_owned(), judged);
+        judged
     }
 
-    /// A line of a log without credentials.
-    pub fn line(&mut self, what: &str, line: &str) -> String {
-        let (cleaned, count) = self.cleaned(line);
+    fn is_credential(&mut self, name: &str, value: &str) -> bool {
+        self.names_credential(name) && words::is_credential_value(name, value, &self.secrets)
+    }
+
+    /// The lines of a log without credentials.
+    pub fn log(&mut self, what: &str, lines: &[String]) -> Vec<String> {
+        self.prepare();
+        let mut cleaned = Vec::with_capacity(lines.len());
+        let mut count = 0;
+        // A manifest of a Secret may be printed, and has as many lines afterwards.
+        let (joined, templated) = without_data_of_templates(&lines.join("\n"));
+        count += templated;
+        let printed: Vec<String> = if templated > 0 { joined.split('\n').map(str::to_owned).collect() } else { vec![] };
+        let mut rest = if templated > 0 { printed.as_slice() } else { lines };
+        while let Some((line, after)) = rest.split_first() {
+            let block = key_block_lines(rest);
+            if block > 0 {
+                // As many lines as before: what others say about line numbers stays true.
+                cleaned.extend((0..block).map(|_| MASK.to_owned()));
+                count += 1;
+                rest = rest.get(block..).unwrap_or_default();
+                continue;
+            }
+            let (text, masked) = self.cleaned(line, 0);
+            cleaned.push(text);
+            count += masked;
+            rest = after;
+        }
         self.count(what, count);
         cleaned
     }
 
     /// An object without credentials.
     pub fn object(&mut self, mut object: Value) -> Value {
+        self.prepare();
         let what = ObjectId::of(&object).to_string();
         let mut count = 0;
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            for entry in metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
-                self.field_set(entry);
-            }
-            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                count += usize::from(annotations.remove(LAST_APPLIED).is_some());
-            }
-        }
-        let is_data = fields::group(&object).is_empty() && matches!(fields::kind(&object), "Secret" | "ConfigMap");
-        if is_data {
-            count += self.data(&mut object);
+        let is_core = fields::group(&object).is_empty() && matches!(fields::kind(&object), "Secret" | "ConfigMap");
+        if is_core || is_data(&object) {
+            count += self.data(&mut object, None);
         } else {
             count += mask_fields(&mut object);
         }
-        for (key, value) in object.as_object_mut().into_iter().flatten() {
-            count += match key.as_str() {
-                // Who an object is stays, whatever words a Secret holds.
-                "apiVersion" | "kind" | "involvedObject" | "masked" => 0,
-                "metadata" => value.get_mut("annotations").map_or(0, |annotations| self.texts(annotations)),
-                _ => self.texts(value),
-            };
-        }
+        count += self.members(&mut object, 0);
         self.count(&what, count);
         object
+    }
+
+    /// Masks the members of an object that is in a cluster or could be.
+    fn members(&mut self, object: &mut Value, depth: usize) -> usize {
+        let owner = fields::kind(object).to_owned();
+        let Some(members) = object.as_object_mut() else { return 0 };
+        // Only what this program wrote may stand under its own name.
+        if let Some(masked) = members.get_mut("masked").and_then(Value::as_object_mut) {
+            masked.values_mut().filter(|entry| !is_masked_entry(entry)).for_each(|entry| *entry = json!({}));
+        }
+        let mut count = 0;
+        for (key, value) in members {
+            count += match key.as_str() {
+                // The identity of an object stays, whatever words a Secret holds.
+                "involvedObject" | "masked" | "apiVersion" | "kind" => 0,
+                "metadata" => self.metadata(value, &owner, depth),
+                _ => self.walk(key, value, depth),
+            };
+        }
+        count
+    }
+
+    fn metadata(&mut self, metadata: &mut Value, owner: &str, depth: usize) -> usize {
+        let Some(members) = metadata.as_object_mut() else { return 0 };
+        for entry in members.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
+            self.field_set(entry);
+        }
+        let mut count = 0;
+        for (key, value) in members.iter_mut() {
+            count += match (key.as_str(), &mut *value) {
+                ("annotations", Value::Object(annotations)) => self.annotations(annotations, owner, depth),
+                ("labels", Value::Object(labels)) => labels.values_mut().map(|label| self.label(label)).sum(),
+                (name, _) if METADATA.contains(&name) => 0,
+                (name, value) => self.walk(name, value, depth),
+            };
+        }
+        count
+    }
+
+    /// Values of labels are names, by which objects are found; only tokens are not.
+    fn label(&mut self, label: &mut Value) -> usize {
+        let Value::String(text) = label else { return 0 };
+        let (cleaned, count) = text::mask(text, Extent::WordsAndQueries, &self.secrets);
+        *text = cleaned;
+        count
+    }
+
+    fn annotations(&mut self, annotations: &mut Map<String, Value>, owner: &str, depth: usize) -> usize {
+        let mut count = usize::from(annotations.remove(LAST_APPLIED).is_some());
+        for (name, value) in annotations {
+            let Value::String(text) = value else {
+                count += self.walk(name, value, depth);
+                continue;
+            };
+            let domain = name.split_once('/').map_or("", |(domain, _)| domain);
+            let is_known = KNOWN_DOMAINS
+                .iter()
+                .any(|known| domain.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+            let is_copy = COPIES.iter().any(|end| name.ends_with(end)) || text.starts_with("H4sI");
+            if is_copy || (!is_known && text.len() > LONGEST_ANNOTATION) {
+                if !text.starts_with(MASK) {
+                    *text = format!("{MASK} {} bytes, hash {}", text.len(), self.hash(text.as_bytes()));
+                    count += 1;
+                }
+            } else if let Some(cleaned) = self.structured(text, Some(owner), depth) {
+                let (cleaned, masked) = cleaned;
+                *text = cleaned;
+                count += masked;
+            } else {
+                count += self.walk(name.rsplit('/').next().unwrap_or(name), value, depth);
+            }
+        }
+        count
     }
 
     /// Leaves of the fields that a manager holds the names of those that people hold: a member of a list stands in it with its
@@ -211,265 +322,307 @@ impl Redactor {
 
     fn names_only(&mut self, set: &mut Value) {
         let Some(members) = set.as_object_mut() else { return };
-        members.retain(|name, _| !name.starts_with("v:") && self.cleaned(name).1 == 0);
+        members.retain(|name, _| !name.starts_with("v:") && self.cleaned(name, DEEPEST).1 == 0);
         members.values_mut().for_each(|below| self.names_only(below));
     }
 
-    /// Replaces the values of a Secret or ConfigMap by their sizes and hashes.
-    fn data(&self, object: &mut Value) -> usize {
-        let mut keys = Map::new();
-        for field in ["data", "binaryData", "stringData"] {
-            let is_encoded = field == "binaryData" || (field == "data" && fields::kind(object) == "Secret");
-            for (key, value) in entries(object, field) {
-                let bytes = match is_encoded {
-                    true => STANDARD.decode(value).unwrap_or_default(),
-                    false => value.as_bytes().to_vec(),
-                };
-                let hash = Sha256::new().chain_update(&self.salt).chain_update(&bytes).finalize();
-                let hash = hex::encode(hash).get(..16).unwrap_or_default().to_owned();
-                keys.insert(key.to_owned(), json!({"bytes": bytes.len(), "hash": hash}));
-            }
-        }
-        let unread: Vec<String> = ["data", "binaryData", "stringData"]
-            .iter()
-            .filter_map(|field| object.get(*field)?.as_object())
-            .flat_map(|values| values.iter().filter(|(_, value)| !value.is_string()).map(|(key, _)| key.clone()))
-            .collect();
-        for key in unread {
-            // The value was taken out before: only that there was one is known.
-            keys.entry(key).or_insert(json!({}));
-        }
-        if let Some(object) = object.as_object_mut() {
-            for field in ["data", "binaryData", "stringData"] {
-                object.remove(field);
-            }
-            let count = keys.len();
-            object.insert("masked".into(), Value::Object(keys));
-            return count;
-        }
-        0
+    fn hash(&self, bytes: &[u8]) -> String {
+        let hash = Sha256::new().chain_update(&self.salt).chain_update(bytes).finalize();
+        hex::encode(hash).get(..16).unwrap_or_default().to_owned()
     }
 
-    /// Masks credentials in every text of a value; keys stay.
-    fn texts(&mut self, value: &mut Value) -> usize {
+    /// Replaces the values of a Secret or ConfigMap by their sizes and hashes. `kind` where the object does not say it.
+    fn data(&self, object: &mut Value, kind: Option<&str>) -> usize {
+        let is_secret = kind.unwrap_or(fields::kind(object)) == "Secret";
+        let Some(members) = object.as_object_mut() else { return 0 };
+        let mut keys = Map::new();
+        let mut has_data = false;
+        for field in ["data", "binaryData", "stringData"] {
+            let is_encoded = field == "binaryData" || (field == "data" && is_secret);
+            let Some(values) = members.remove(field) else { continue };
+            has_data = true;
+            for (key, value) in values.as_object().into_iter().flatten() {
+                let entry = match value.as_str() {
+                    Some(text) => {
+                        let decoded = is_encoded.then(|| STANDARD.decode(text).ok()).flatten();
+                        let bytes = decoded.unwrap_or_else(|| text.as_bytes().to_vec());
+                        json!({"bytes": bytes.len(), "hash": self.hash(&bytes)})
+                    }
+                    // The value was taken out before, or is none that is allowed: only that there was one is known.
+                    None => json!({}),
+                };
+                keys.insert(key.clone(), entry);
+            }
+        }
+        let count = keys.len();
+        if has_data || !members.contains_key("masked") {
+            members.insert("masked".into(), Value::Object(keys));
+        }
+        count
+    }
+
+    /// Masks what is secret in a value, by the name of its field and by what it says.
+    fn walk(&mut self, key: &str, value: &mut Value, depth: usize) -> usize {
         match value {
             Value::String(text) => {
-                let (cleaned, count) = self.cleaned(text);
-                if count > 0 {
+                if IDENTITY.contains(&key) && is_object_name_or_image(text) {
+                    let (cleaned, count) = text::mask(text, Extent::WordsAndQueries, &self.secrets);
                     *text = cleaned;
+                    return count;
                 }
-                count
+                if self.is_credential(key, text) {
+                    *text = MASK.to_owned();
+                    return 1;
+                }
+                self.replace_cleaned(text, depth)
             }
-            Value::Array(items) => items.iter_mut().map(|item| self.texts(item)).sum(),
-            Value::Object(object) => object.values_mut().map(|value| self.texts(value)).sum(),
+            Value::Number(_) if self.names_credential(key) && !key.to_ascii_lowercase().ends_with("tokens") => {
+                *value = MASK.into();
+                1
+            }
+            Value::Array(items) => {
+                if is_environment(key) {
+                    return items.iter_mut().map(|item| self.variable(item, depth)).sum();
+                }
+                if arguments::are_arguments(key, items) {
+                    return self.arguments(items, "", depth);
+                }
+                items.iter_mut().map(|item| self.walk(key, item, depth)).sum()
+            }
+            Value::Object(_) => self.walk_object(key, value, depth),
             _ => 0,
         }
     }
-}
 
-/// The texts of a map of an object.
-fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let values = object.get(field).and_then(Value::as_object);
-    values.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
-}
+    fn walk_object(&mut self, key: &str, value: &mut Value, depth: usize) -> usize {
+        match key {
+            "managedFields" => {
+                self.field_set(value);
+                return 0;
+            }
+            // Ids of objects, by which views find them.
+            _ if is_inventory_entry(value) => return value.get_mut("id").map_or(0, |id| self.label(id)),
+            _ if is_environment(key) => return mask_scalars(value),
+            _ => {}
+        }
+        let mut count = 0;
+        if is_data(value) {
+            count += self.data(value, (!value.get("kind").is_some_and(Value::is_string)).then_some("Secret"));
+            return count + self.members(value, depth);
+        }
+        if value.get("apiVersion").is_some_and(Value::is_string) && value.get("kind").is_some_and(Value::is_string) {
+            count += mask_fields(value);
+            return count + self.members(value, depth);
+        }
+        count += self.pair(key, value);
+        count += self.patch_operation(value, depth);
+        count += self.targeted_patch(value, depth);
+        count += self.container(value, depth);
+        let is_below_credential = self.names_credential(key);
+        for (name, member) in value.as_object_mut().into_iter().flatten() {
+            count += match (name.as_str(), &mut *member) {
+                ("metadata", _) => self.metadata(member, "", depth),
+                ("annotations", Value::Object(annotations)) => self.annotations(annotations, "", depth),
+                ("labels" | "matchLabels", Value::Object(labels)) => {
+                    labels.values_mut().map(|label| self.label(label)).sum()
+                }
+                (name, Value::String(text)) if is_below_credential && !is_reference_field(name) => {
+                    let is_value = words::is_credential_value(key, text, &self.secrets);
+                    if is_value {
+                        *text = MASK.to_owned();
+                    }
+                    usize::from(is_value)
+                }
+                (name, Value::Object(_)) if is_below_credential && !is_reference_field(name) => {
+                    self.walk_object(key, member, depth)
+                }
+                _ => self.walk(name, member, depth),
+            };
+        }
+        count
+    }
 
-/// Words that are no secret though a Secret holds them: masking them would make everything unreadable.
-fn is_common(line: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["default", "master", "flux-system", "localhost", "enabled", "disabled", "github.com", "ghcr.io"];
-    WORDS.contains(&line) || line.bytes().all(|b| b.is_ascii_punctuation() || b.is_ascii_whitespace())
-}
+    /// `{name: N, value: V}`: a variable, a header, a parameter.
+    fn pair(&mut self, list: &str, value: &mut Value) -> usize {
+        let Some(members) = value.as_object_mut() else { return 0 };
+        let name = ["name", "key", "header", "headerName"].into_iter().find_map(|field| members.get(field)?.as_str());
+        let Some(name) = name.map(str::to_owned) else { return 0 };
+        let is_header = list.to_ascii_lowercase().ends_with("headers");
+        let is_plain_header = PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        if !(self.names_credential(&name) || (is_header && !is_plain_header)) {
+            return 0;
+        }
+        let values =
+            members.iter_mut().filter(|(field, _)| ["value", "values", "stringValue"].contains(&field.as_str()));
+        values.map(|(_, value)| mask_scalars(value)).sum()
+    }
 
-/// Masks what holds values by its place: values of charts, of substitutions and of inputs, and of the environment.
-fn mask_fields(object: &mut Value) -> usize {
-    let mut count = 0;
-    for pointer in [
-        "/spec/values",
-        "/spec/postBuild/substitute",
-        "/spec/inputs",
-        "/spec/defaultValues",
-        "/spec/commonMetadata/annotations",
-    ] {
-        if let Some(value) = object.pointer_mut(pointer) {
-            count += mask_scalars(value);
+    /// One entry of an environment: `{name: N, value: V}` or `N=V`.
+    fn variable(&mut self, item: &mut Value, depth: usize) -> usize {
+        match item {
+            Value::String(text) => match text.split_once('=') {
+                Some((_, value)) if !words::is_credential_value("", value, &self.secrets) => 0,
+                Some((name, _)) => {
+                    *text = format!("{name}={MASK}");
+                    1
+                }
+                None => 0,
+            },
+            _ => mask_text(item.get_mut("value")) + self.walk_object("", item, depth),
         }
     }
-    // A receiver is called by whoever knows its path, a provider's address holds the token of the chat.
-    for pointer in ["/status/webhookPath", "/status/url"] {
-        count += mask_text(object.pointer_mut(pointer));
+
+    /// An operation of a JSON patch (RFC 6902): its value is what stands at its path.
+    fn patch_operation(&mut self, value: &mut Value, depth: usize) -> usize {
+        let (Some(path), true) = (fields::some_text(value, "/path").map(str::to_owned), value.get("op").is_some())
+        else {
+            return 0;
+        };
+        let segments: Vec<String> =
+            path.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~")).collect();
+        let is_data =
+            segments.first().is_some_and(|first| ["data", "stringData", "binaryData"].contains(&first.as_str()));
+        let is_variable = segments.iter().any(|segment| is_environment(segment));
+        let is_place = |segment: &&String| *segment != "-" && !segment.bytes().all(|byte| byte.is_ascii_digit());
+        let place = segments.iter().rfind(is_place).cloned().unwrap_or_default();
+        let place = place.rsplit('/').next().unwrap_or_default().to_owned();
+        let Some(operand) = value.get_mut("value") else { return 0 };
+        match operand {
+            _ if is_data => mask_scalars(operand),
+            Value::String(_) if is_variable => mask_text(Some(operand)),
+            Value::Object(_) if is_variable => self.variable(operand, depth),
+            _ => self.walk(&place, operand, depth),
+        }
     }
-    if fields::kind(object) == "Provider"
-        && let Some(Value::String(address)) = object.pointer_mut("/spec/address")
-        && let Some(path) =
-            address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path.len())
-        && path > 0
-    {
-        let kept = address.len() - path;
-        address.truncate(kept);
-        address.push_str(MASK);
-        count += 1;
+
+    /// A patch whose target is a Secret or ConfigMap need not say its kind itself.
+    fn targeted_patch(&mut self, value: &mut Value, depth: usize) -> usize {
+        let kind = fields::text(value, "/target/kind").to_owned();
+        let Some(Value::String(patch)) = value.get_mut("patch") else { return 0 };
+        if !["Secret", "ConfigMap"].contains(&kind.as_str()) {
+            return 0;
+        }
+        let Some((cleaned, count)) = self.structured(patch, Some(&kind), depth) else { return 0 };
+        *patch = cleaned;
+        count
     }
-    for pointer in ["/spec", "/spec/template/spec", "/spec/jobTemplate/spec/template/spec"] {
-        for containers in ["containers", "initContainers", "ephemeralContainers"] {
-            let containers = object.pointer_mut(&format!("{pointer}/{containers}")).and_then(Value::as_array_mut);
-            for container in containers.into_iter().flatten() {
-                for variable in container.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten() {
-                    count += mask_text(variable.get_mut("value"));
-                }
+
+    /// Command and arguments of a container together: the first names the program, by which flags of the second are known.
+    fn container(&mut self, value: &mut Value, depth: usize) -> usize {
+        let Some(members) = value.as_object_mut().filter(|members| members.contains_key("image")) else { return 0 };
+        let words = |field: &str| {
+            let items = members.get(field).and_then(Value::as_array);
+            items.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        };
+        let image = members.get("image").and_then(Value::as_str).unwrap_or_default();
+        let image = image.rsplit('/').next().unwrap_or_default().split([':', '@']).next().unwrap_or_default();
+        let program = format!("{image} {} {}", words("command"), words("args"));
+        let mut count = 0;
+        for field in ["command", "args"] {
+            if let Some(items) = members.get_mut(field).and_then(Value::as_array_mut) {
+                count += self.arguments(items, &program, depth);
             }
         }
+        count
     }
-    count
-}
 
-fn mask_text(value: Option<&mut Value>) -> usize {
-    match value {
-        Some(Value::String(text)) if !text.is_empty() && text != MASK => {
-            *text = MASK.to_owned();
-            1
+    fn arguments(&mut self, items: &mut [Value], program: &str, depth: usize) -> usize {
+        let mut count = arguments::mask(items, program, &self.secrets);
+        for item in items {
+            if let Value::String(text) = item {
+                count += self.replace_cleaned(text, depth);
+            } else {
+                count += self.walk("", item, depth);
+            }
         }
-        _ => 0,
+        count
     }
-}
 
-/// Masks every text and number; switches and structure stay.
-fn mask_scalars(value: &mut Value) -> usize {
-    match value {
-        Value::String(_) => mask_text(Some(value)),
-        Value::Number(_) => {
-            *value = MASK.into();
-            1
+    fn replace_cleaned(&mut self, text: &mut String, depth: usize) -> usize {
+        let (cleaned, count) = self.cleaned(text, depth);
+        if count > 0 {
+            *text = cleaned;
         }
-        Value::Array(items) => items.iter_mut().map(mask_scalars).sum(),
-        Value::Object(object) => object.values_mut().map(mask_scalars).sum(),
-        _ => 0,
+        count
+    }
+
+    /// A text without credentials, and how many were in it.
+    fn cleaned(&mut self, text: &str, depth: usize) -> (String, usize) {
+        if text.len() < 4 {
+            return (text.to_owned(), 0);
+        }
+        if let Some(cleaned) = self.structured(text, None, depth) {
+            return cleaned;
+        }
+        let (text, known) = self.without_known_values(text);
+        let (text, templated) = without_data_of_templates(&text);
+        let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
+        (text, known + templated + found)
+    }
+
+    fn without_known_values(&self, text: &str) -> (String, usize) {
+        let places = self.known.find(text);
+        let mut cleaned = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (start, end) in &places {
+            cleaned.push_str(text.get(copied..*start).unwrap_or_default());
+            cleaned.push_str(MASK);
+            copied = *end;
+        }
+        cleaned.push_str(text.get(copied..).unwrap_or_default());
+        (cleaned, places.len())
+    }
+
+    /// A text of YAML or JSON, walked as what it says; `None` where it is neither. An object that does not say its kind, nor what
+    /// it is, is of the kind of its owner.
+    fn structured(&mut self, text: &str, owner: Option<&str>, depth: usize) -> Option<(String, usize)> {
+        if depth >= DEEPEST || text.len() > LONGEST_PARSED {
+            return None;
+        }
+        let trimmed = text.trim();
+        let is_json = trimmed.starts_with(['{', '[']);
+        if !is_json && !has_fields(trimmed) {
+            return None;
+        }
+        let json = is_json.then(|| serde_json::from_str::<Value>(trimmed).ok()).flatten();
+        let is_json = json.is_some();
+        let mut documents = match json {
+            Some(document) => vec![document],
+            None => yaml::parse_documents(text).ok()?,
+        };
+        let is_structure = |value: &Value| match value {
+            Value::Object(_) => true,
+            Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()) || is_json,
+            _ => false,
+        };
+        if documents.is_empty() || !documents.iter().all(is_structure) {
+            return None;
+        }
+        let mut count = 0;
+        for document in &mut documents {
+            let takes_owner =
+                document.get("kind").is_none() && ["Secret", "ConfigMap"].contains(&owner.unwrap_or_default());
+            if takes_owner && document.is_object() {
+                let is_data = ["data", "stringData", "binaryData"].iter().any(|field| document.get(*field).is_some());
+                count += if is_data { self.data(document, owner) } else { 0 };
+            }
+            count += self.walk("", document, depth + 1);
+        }
+        if count == 0 {
+            // Comments are in no document.
+            let (text, known) = self.without_known_values(text);
+            let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
+            let has_comments = !is_json && (known + found) > 0 && text.contains('#');
+            return Some(if has_comments || known > 0 { (text, known + found) } else { (text, 0) });
+        }
+        let written = match (is_json, documents.as_slice()) {
+            (true, [document]) => Some(document.to_string()),
+            _ => yaml::document_stream(&documents).ok(),
+        };
+        // A text that cannot be written again shows rather nothing.
+        Some((written.unwrap_or_else(|| MASK.to_owned()), count))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CANARY: &str = "canary-7d1f-s3cr3t";
-
-    fn secret(value: &str) -> Value {
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "apps",
-            "annotations": {LAST_APPLIED: format!("{{\"data\":\"{value}\"}}")}},
-            "type": "Opaque", "data": {"password": STANDARD.encode(value), "username": STANDARD.encode("git")}})
-    }
-
-    fn redactor() -> Redactor {
-        let mut redactor = Redactor::new(b"salt".to_vec());
-        redactor.learn(&secret(CANARY));
-        redactor
-    }
-
-    #[test]
-    fn a_secret_is_its_keys_sizes_and_hashes() {
-        let told = redactor().object(secret(CANARY));
-        assert!(!told.to_string().contains(CANARY) && !told.to_string().contains(&STANDARD.encode(CANARY)), "{told}");
-        assert_eq!(told["masked"]["password"]["bytes"], CANARY.len());
-        assert_eq!(told["masked"]["password"]["hash"].as_str().map(str::len), Some(16));
-        assert_eq!((told.get("data"), told["type"].as_str()), (None, Some("Opaque")));
-        let other = Redactor::new(b"other".to_vec()).object(secret(CANARY));
-        assert_ne!(other["masked"]["password"]["hash"], told["masked"]["password"]["hash"], "a salt for each bundle");
-        let trimmed =
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": null}});
-        assert_eq!(redactor().object(trimmed)["masked"], json!({"password": {}}));
-    }
-
-    #[test]
-    fn a_value_is_masked_wherever_it_stands() {
-        let mut redactor = redactor();
-        let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "apps"},
-            "message": format!("login with {CANARY} failed, {} too", STANDARD.encode(CANARY))});
-        let told = redactor.object(object);
-        assert_eq!(told["message"], "login with [masked] failed, [masked] too");
-        assert_eq!(redactor.line("pod/x", &format!("dial {CANARY}: no")), "dial [masked]: no");
-        assert_eq!(redactor.masked().iter().map(|m| m.count).collect::<Vec<_>>(), [2, 1]);
-    }
-
-    #[test]
-    fn credentials_are_known_by_their_looks() {
-        let mut redactor = Redactor::new(vec![]);
-        let cases = [
-            ("clone https://git:hunter2hunter@example.com/x", "clone https://[masked]@example.com/x"),
-            ("Authorization: Bearer abc.def", "Authorization: Bearer [masked]"),
-            (r#"{"password":"hunter2","user":"a"}"#, r#"{"password":"[masked]","user":"a"}"#),
-            ("--token=abcdef --x=1", "--token=[masked] --x=1"),
-            ("ghp_0123456789012345678901234567890123 is used", "[masked] is used"),
-            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "[masked]"),
-            ("-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\nx", "[masked]\nx"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(redactor.line("x", text), expected);
-        }
-        for kept in [
-            "failed to get secret 'apps/absent': secrets \"absent\" not found",
-            "invalid 'bad' secret data: required fields 'accesskey' and 'secretkey'",
-            "timeout waiting for: [Deployment/default/stuck status: 'InProgress']",
-            "--watch-label-selector=!sharding.fluxcd.io/key",
-            "Get \"https://git.example.com/app/info/refs?service=git-upload-pack\": dial tcp",
-        ] {
-            assert_eq!(redactor.line("x", kept), kept, "what explains a failure stays");
-        }
-    }
-
-    #[test]
-    fn values_of_charts_variables_and_environments_are_masked_by_their_place() {
-        let mut redactor = Redactor::new(vec![]);
-        let release = json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "w", "namespace": "a"},
-            "spec": {"interval": "5m", "values": {"db": {"pass": "x1", "port": 5432, "tls": true}, "hosts": ["a"]}}});
-        let told = redactor.object(release);
-        assert_eq!(told["spec"]["values"], json!({"db": {"pass": MASK, "port": MASK, "tls": true}, "hosts": [MASK]}));
-        assert_eq!(told["spec"]["interval"], "5m");
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w", "namespace": "a"},
-            "spec": {"template": {"spec": {"containers": [{"name": "c", "args": ["--events-addr=http://n"],
-                "env": [{"name": "A", "value": "x1"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}]}}}});
-        let container = redactor.object(deployment)["spec"]["template"]["spec"]["containers"][0].clone();
-        assert_eq!(container["env"][0]["value"], MASK);
-        assert_eq!(container["env"][1]["valueFrom"]["secretKeyRef"]["name"], "s");
-        assert_eq!(container["args"][0], "--events-addr=http://n");
-        let provider = json!({"apiVersion": "notification.toolkit.fluxcd.io/v1beta3", "kind": "Provider", "metadata": {"name": "p", "namespace": "a"},
-            "spec": {"type": "slack", "address": "https://hooks.slack.com/services/T0/B0/XYZ"}});
-        assert_eq!(redactor.object(provider)["spec"]["address"], "https://hooks.slack.com/[masked]");
-    }
-
-    #[test]
-    fn who_an_object_is_stays_whatever_words_a_secret_holds() {
-        let mut redactor = Redactor::new(vec![]);
-        redactor.learn(&secret("podinfo"));
-        let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "podinfo", "namespace": "podinfo"},
-            "involvedObject": {"kind": "Pod", "name": "podinfo"}, "message": "by podinfo"});
-        let told = redactor.object(object);
-        assert_eq!(
-            (&told["metadata"]["name"], &told["involvedObject"]["name"]),
-            (&json!("podinfo"), &json!("podinfo"))
-        );
-        assert_eq!(told["message"], "by [masked]");
-    }
-
-    #[test]
-    fn of_what_people_hold_only_names_stay() {
-        let mut redactor = Redactor::new(vec![]);
-        redactor.learn(&json!({"kind": "Secret", "data": {"p": STANDARD.encode("canary-7d1f")}}));
-        let set = json!({"f:spec": {"f:args": {"v:\"--token=canary\"": {}}, "k:{\"name\":\"canary-7d1f\"}": {}, "f:replicas": {}}});
-        let entry = |manager: &str| json!({"manager": manager, "time": "t", "fieldsV1": set});
-        let object = json!({"kind": "A", "metadata": {"name": "a", "managedFields": [entry("kubectl"), entry("kustomize-controller")]}});
-        assert_eq!(
-            redactor.object(object)["metadata"]["managedFields"],
-            json!([{"manager": "kubectl", "time": "t", "fieldsV1": {"f:spec": {"f:args": {}, "f:replicas": {}}}},
-                {"manager": "kustomize-controller", "time": "t"}])
-        );
-    }
-
-    #[test]
-    fn redacting_twice_changes_nothing() {
-        let mut redactor = redactor();
-        let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "message": format!("password={CANARY}")});
-        let once = redactor.object(object);
-        let before = redactor.masked();
-        assert_eq!(redactor.object(once.clone()), once);
-        assert_eq!(redactor.masked(), before, "nothing is counted twice");
-    }
-}
+mod tests;

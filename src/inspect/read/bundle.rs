@@ -90,6 +90,8 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
         Err(_) => gathered.unread.push(Unread { what: "version".into(), why: OUT_OF_TIME.into() }),
     }
     on_list("version", steps);
+    let secrets = gathered.unread.iter().find(|unread| unread.what == SECRET.resource_name());
+    gathered.without_secrets = secrets.map(|unread| unread.why.clone());
     let namespaces = namespaces_of(&raw);
     gathered.objects = raw.into_iter().filter(|object| is_wanted(object, &namespaces)).map(summary).collect();
     logs(cluster, limits, &mut gathered).await;
@@ -193,11 +195,14 @@ pub fn of_dump(snapshot: &Snapshot) -> Gathered {
         lines: lines.clone(),
     });
     Gathered {
-        objects: snapshot.all().cloned().collect(),
+        // As of a cluster: most of a node and of a definition is nothing that explains Flux.
+        objects: snapshot.all().cloned().map(summary).collect(),
         listed: vec![],
         logs: logs.collect(),
         version: snapshot.server_version().cloned(),
         unread: vec![],
+        // A dump without Secrets is a usual one: `kubectl cluster-info dump` leaves them out.
+        without_secrets: None,
     }
 }
 

@@ -1,0 +1,78 @@
+//! Secrets in texts that only their lines give a structure: logs, and templates that are not YAML yet. Pure.
+
+use super::MASK;
+
+/// A text with fields over several lines, or a list of such.
+pub(super) fn has_fields(text: &str) -> bool {
+    let is_field = |line: &str| {
+        let line = line.trim_start().trim_start_matches("- ").trim_start();
+        let name = line.split_once(": ").map(|(name, _)| name).or_else(|| line.trim_end().strip_suffix(':'));
+        name.is_some_and(|name| !name.is_empty() && !name.trim_matches(['"', '\'']).contains([' ', '"', '\'', '{']))
+    };
+    text.contains('\n') && text.lines().any(is_field)
+}
+
+/// Values below `data:` and `stringData:` of a text that cannot be parsed, as templates cannot, and names a Secret or ConfigMap.
+pub(super) fn without_data_of_templates(text: &str) -> (String, usize) {
+    let field = |line: &str| line.trim().trim_start_matches("- ").replace(['"', '\'', ' '], "");
+    let is_kind = |line: &str| matches!(field(line).as_str(), "kind:Secret" | "kind:ConfigMap");
+    if !text.contains('\n') || !(text.lines().any(is_kind) || text.contains("stringData:")) {
+        return (text.to_owned(), 0);
+    }
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
+    let (mut cleaned, mut count) = (String::with_capacity(text.len()), 0);
+    let mut below: Option<usize> = None;
+    for line in text.split_inclusive('\n') {
+        let is_blank = line.trim().is_empty();
+        if below.is_some_and(|outer| !is_blank && indent(line) <= outer) {
+            below = None;
+        }
+        let (content, end) = line.strip_suffix('\n').map_or((line, ""), |content| (content, "\n"));
+        let name = ["data:", "stringData:", "binaryData:"].into_iter().find(|name| field(line).starts_with(name));
+        let (kept, is_value) = match (below, name) {
+            (Some(_), _) if is_blank => (content, false),
+            (Some(_), _) => (content.get(..indent(content)).unwrap_or_default(), true),
+            (None, Some(_)) => {
+                below = Some(indent(line));
+                let after = content.find(':').map_or(content.len(), |at| at + 1);
+                (content.get(..after).unwrap_or(content), content.len() > after && !content.ends_with(MASK))
+            }
+            _ => (content, false),
+        };
+        cleaned.push_str(kept);
+        if is_value {
+            cleaned.push_str(if below.is_some() && name.is_some() && kept.ends_with(':') { " " } else { "" });
+            cleaned.push_str(MASK);
+            count += usize::from(!content.trim().ends_with(MASK));
+        }
+        cleaned.push_str(end);
+    }
+    (cleaned, count)
+}
+
+/// How many lines a key block that begins in the first line takes, one that a log cuts at its beginning included.
+pub(super) fn key_block_lines(lines: &[String]) -> usize {
+    /// The longest key in use, RSA with 16,384 bits, has some 200 lines.
+    const LONGEST: usize = 400;
+    let Some(first) = lines.first() else { return 0 };
+    let marks = |line: &str, word: &str| line.contains(word) && line.contains("PRIVATE KEY") && line.contains("--");
+    let is_body = |line: &String| {
+        let last = line.trim().trim_end_matches(['"', '\'']).rsplit([' ', '\t', '"', '\'']).next().unwrap_or_default();
+        last.len() >= 16 && last.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte))
+    };
+    let ends = |lines: &[String]| lines.iter().take(LONGEST).position(|line| marks(line, "END ")).map(|at| at + 1);
+    if marks(first, "BEGIN ") {
+        if marks(first, "END ") {
+            return 0;
+        }
+        let body = lines.iter().skip(1).take_while(|line| is_body(line)).count();
+        let begins_again = |length: &usize| lines.iter().take(*length).skip(1).any(|line| marks(line, "BEGIN "));
+        return ends(lines).filter(|length| !begins_again(length)).unwrap_or(1 + body);
+    }
+    if !is_body(first) {
+        return 0;
+    }
+    let body = lines.iter().take_while(|line| is_body(line)).count();
+    let is_end = lines.get(body).is_some_and(|line| marks(line, "END ") && !marks(line, "BEGIN "));
+    if is_end { body + 1 } else { 0 }
+}

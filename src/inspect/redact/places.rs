@@ -1,0 +1,223 @@
+//! Fields by what stands in them: values, names, references, variables. Pure.
+
+use serde_json::Value;
+
+use super::MASK;
+use crate::k8s::fields;
+
+/// Keys of Secrets whose values are public, and occur in addresses and messages that explain a failure.
+pub(super) const PUBLIC: [&str; 10] = [
+    "username",
+    "known_hosts",
+    "identity.pub",
+    "ca.crt",
+    "caFile",
+    "tls.crt",
+    "certFile",
+    "namespace",
+    "type",
+    "githubAppID",
+];
+/// Keys of Secrets that hold addresses: public when they are hosts, credentials when a path, a query or a user is in them.
+pub(super) const ADDRESSES: [&str; 9] =
+    ["address", "url", "uri", "proxy", "host", "hostname", "server", "endpoint", "webhook"];
+/// Annotations of these domains are read by people and by this program.
+pub(super) const KNOWN_DOMAINS: [&str; 5] = ["kubernetes.io", "k8s.io", "fluxcd.io", "controlplane.io", "helm.sh"];
+/// Ends of the names of annotations that hold a copy of the object.
+pub(super) const COPIES: [&str; 4] = ["last-applied-configuration", "/last-applied", "/original", "/applied"];
+/// Fields that say which object or image is meant. A Secret may hold the same word.
+pub(super) const IDENTITY: [&str; 10] = [
+    "name",
+    "namespace",
+    "kind",
+    "apiVersion",
+    "uid",
+    "image",
+    "imageID",
+    "generateName",
+    "serviceAccountName",
+    "reason",
+];
+/// Fields of references below names of credentials: `secret: {secretName: …, items: [{key: …, path: …}]}`.
+pub(super) const REFERENCE_FIELDS: [&str; 22] = [
+    "name",
+    "namespace",
+    "kind",
+    "apiVersion",
+    "group",
+    "version",
+    "key",
+    "property",
+    "path",
+    "mountPath",
+    "role",
+    "type",
+    "provider",
+    "method",
+    "source",
+    "audience",
+    "optional",
+    "field",
+    "subPath",
+    "scheme",
+    "mode",
+    "scope",
+];
+/// Fields of metadata that say which object it is, when it was made and whose it is.
+pub(super) const METADATA: [&str; 14] = [
+    "name",
+    "namespace",
+    "generateName",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "selfLink",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "finalizers",
+    "ownerReferences",
+    "managedFields",
+    "continue",
+];
+/// Headers that only say how an answer is wanted.
+pub(super) const PLAIN_HEADERS: [&str; 10] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-type",
+    "host",
+    "origin",
+    "user-agent",
+    "content-length",
+];
+
+/// Whether an object is a Secret or ConfigMap with values, or a part of one.
+pub(super) fn is_data(value: &Value) -> bool {
+    let has = |field: &str| value.get(field).is_some_and(|values| values.is_object() || values.is_string());
+    let kind = value.get("kind").and_then(Value::as_str);
+    match kind {
+        Some("Secret") => has("data") || has("stringData"),
+        Some("ConfigMap") => fields::group(value).is_empty() && (has("data") || has("binaryData")),
+        Some(_) => false,
+        // Only Secrets have it, and a patch need not say what it is one of.
+        None => has("stringData"),
+    }
+}
+
+/// Whether an entry of a Secret is to be kept secret.
+pub(super) fn is_secret_entry(key: &str, text: &str) -> bool {
+    let key_lower = key.to_ascii_lowercase();
+    let is_address = ADDRESSES.iter().any(|address| key_lower.ends_with(address));
+    !(PUBLIC.contains(&key) || is_address && is_plain_host(text.trim()))
+}
+
+/// A host or an address that leads to one and says nothing else.
+pub(super) fn is_plain_host(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
+    !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
+}
+
+/// Names of objects have no capitals; names of kinds, reasons and images have nothing that a random text is likely to have.
+pub(super) fn is_object_name_or_image(text: &str) -> bool {
+    let is_kind = text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_name = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-._:/@".contains(&b));
+    is_kind || is_name || text.contains("@sha256:") || text.contains('/')
+}
+
+pub(super) fn is_reference_field(name: &str) -> bool {
+    REFERENCE_FIELDS.contains(&name)
+        || ["Ref", "Refs", "From", "Name", "Names", "Namespace", "Selector", "Path", "File", "items"]
+            .iter()
+            .any(|end| name.ends_with(end))
+}
+
+/// Fields that hold variables: `env`, `extraEnv`, `envVars`, `environment`.
+pub(super) fn is_environment(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    ["env", "envs", "envvars", "environment", "environmentvariables"].iter().any(|end| key.ends_with(end))
+}
+
+/// `{id: apps_web_apps_Deployment, v: v1}`.
+pub(super) fn is_inventory_entry(value: &Value) -> bool {
+    let is_id = fields::text(value, "/id").matches('_').count() >= 3;
+    is_id && value.as_object().is_some_and(|members| members.keys().all(|key| key == "id" || key == "v"))
+}
+
+/// Whether this program wrote it where a value was.
+pub(super) fn is_masked_entry(entry: &Value) -> bool {
+    let Some(members) = entry.as_object() else { return false };
+    let is_hash = |value: &Value| {
+        value.as_str().is_some_and(|text| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    members.iter().all(|(key, value)| match key.as_str() {
+        "bytes" => value.is_u64(),
+        "hash" => is_hash(value),
+        _ => false,
+    })
+}
+
+/// The texts of a map of an object.
+pub(super) fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let values = object.get(field).and_then(Value::as_object);
+    values.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+}
+
+/// Masks what holds values by its place: values of charts, of substitutions and of inputs.
+pub(super) fn mask_fields(object: &mut Value) -> usize {
+    let mut count = 0;
+    for pointer in [
+        "/spec/values",
+        "/spec/postBuild/substitute",
+        "/spec/inputs",
+        "/spec/defaultValues",
+        "/spec/commonMetadata/annotations",
+    ] {
+        if let Some(value) = object.pointer_mut(pointer) {
+            count += mask_scalars(value);
+        }
+    }
+    // The path of a receiver is all that is needed to call it, and a provider's address holds the token of the chat.
+    for pointer in ["/status/webhookPath", "/status/url"] {
+        count += mask_text(object.pointer_mut(pointer));
+    }
+    if fields::kind(object) == "Provider"
+        && let Some(Value::String(address)) = object.pointer_mut("/spec/address")
+        && let Some(path) =
+            address.split_once("://").and_then(|(_, rest)| rest.split_once(['/', '?'])).map(|(_, path)| path.len())
+        && path > 0
+        && !address.ends_with(MASK)
+    {
+        let kept = address.len() - path;
+        address.truncate(kept);
+        address.push_str(MASK);
+        count += 1;
+    }
+    count
+}
+
+pub(super) fn mask_text(value: Option<&mut Value>) -> usize {
+    match value {
+        Some(Value::String(text)) if !text.is_empty() && text != MASK => {
+            *text = MASK.to_owned();
+            1
+        }
+        _ => 0,
+    }
+}
+
+/// Masks every text and number; switches and structure stay.
+pub(super) fn mask_scalars(value: &mut Value) -> usize {
+    match value {
+        Value::String(_) => mask_text(Some(value)),
+        Value::Number(_) => {
+            *value = MASK.into();
+            1
+        }
+        Value::Array(items) => items.iter_mut().map(mask_scalars).sum(),
+        Value::Object(object) => object.values_mut().map(mask_scalars).sum(),
+        _ => 0,
+    }
+}

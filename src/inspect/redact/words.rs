@@ -1,0 +1,248 @@
+//! Words that are credentials, and words that only stand where one could: switches, variables, names, reasons. Pure.
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::MASK;
+use super::names::may_refer_to_secret;
+
+/// Whether the word after `Bearer` or `Basic` is a credential, and not a word of a sentence.
+pub(super) fn is_scheme(scheme: &str, word: &str) -> bool {
+    const SENTENCES: [&str; 34] = [
+        "token",
+        "tokens",
+        "auth",
+        "auth.",
+        "authn",
+        "authz",
+        "authentication",
+        "authentication.",
+        "authorization",
+        "authenticator",
+        "realm",
+        "realm=",
+        "error=",
+        "scope=",
+        "service=",
+        "scheme",
+        "header",
+        "headers",
+        "credentials",
+        "credential",
+        "credentials.",
+        "challenge",
+        "error",
+        "format",
+        "token.",
+        "tokens.",
+        "access",
+        "based",
+        "login",
+        "support",
+        "usage",
+        "settings",
+        "configuration",
+        "realms",
+    ];
+    let lower = word.to_ascii_lowercase();
+    if SENTENCES.contains(&lower.as_str()) || is_masked(word) {
+        return false;
+    }
+    let is_random = word.len() >= 24
+        || word.bytes().any(|byte| byte.is_ascii_digit())
+        || word.ends_with('=')
+        || word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+    if scheme.eq_ignore_ascii_case("basic") {
+        let padded = format!("{word}{}", "=".repeat((4 - word.len() % 4) % 4));
+        let is_pair = STANDARD.decode(padded).is_ok_and(|bytes| bytes.contains(&b':') && bytes.is_ascii());
+        return is_pair || (is_random && !word.contains('/'));
+    }
+    is_random || !word.bytes().all(|byte| byte.is_ascii_lowercase()) || scheme.starts_with('B')
+}
+
+/// Whether what stands under a name of a credential is one: not empty, masked already, a switch, a variable, the name of a Secret.
+pub(super) fn is_credential_value(name: &str, value: &str, secrets: &BTreeSet<String>) -> bool {
+    let value = value.trim();
+    !(value.is_empty()
+        || is_masked(value)
+        || is_literal(value)
+        || is_reference(value)
+        || (may_refer_to_secret(name) && is_secret_name(value, secrets)))
+}
+
+/// `1000:1000` and `$USER:$PASSWORD`.
+pub(super) fn is_public_user(user: &str, password: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    is_masked(password) || is_reference(password) || (is_number(user) && is_number(password))
+}
+
+/// The short flags that take a password, of the programs that a text names; whether the value may be attached, and apart.
+pub(super) fn password_letters(text: &str) -> Vec<(char, bool, bool)> {
+    let has = |words: &[&str]| words.iter().any(|word| contains_word(text, word));
+    let mut letters = vec![];
+    if has(&["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mysqlpump", "mysqlcheck", "mariadb"])
+        || text.contains("mariadb-")
+    {
+        letters.push(('p', true, false));
+    }
+    if has(&["sshpass", "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "login", "rabbitmqadmin"]) {
+        letters.push(('p', true, true));
+    }
+    if has(&["redis-cli", "redis-benchmark"]) {
+        letters.push(('a', true, true));
+    }
+    if has(&["sqlcmd", "bcp", "isql"]) {
+        letters.push(('P', true, true));
+    }
+    if has(&["ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete", "ldappasswd"]) {
+        letters.push(('w', true, true));
+    }
+    letters
+}
+
+pub(super) fn contains_word(text: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !is_part(before) && !is_part(after) && after != Some('-') && after != Some('.')
+    })
+}
+
+/// Whether a short flag with an unknown program holds a password: not a port, a path or a long flag with one dash.
+pub(super) fn is_attached_password(value: &str) -> bool {
+    let is_word = value.split('=').next().is_some_and(|name| {
+        name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
+            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'.')
+    });
+    !is_word && is_apart_password(value)
+}
+
+/// The same for a value that is an argument of its own.
+pub(super) fn is_apart_password(value: &str) -> bool {
+    let is_port = value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b'-' | b'/'));
+    let is_path = value.starts_with(['/', '.', '~', '-']);
+    !(value.is_empty() || is_port || is_path || is_masked(value) || is_reference(value))
+}
+
+pub(super) fn is_masked(value: &str) -> bool {
+    value == MASK
+}
+
+/// Values that say that there is none.
+pub(super) fn is_literal(value: &str) -> bool {
+    const LITERALS: [&str; 15] =
+        ["true", "false", "null", "none", "nil", "~", "<nil>", "<none>", "<no value>", "yes", "no", "|", ">", "-", "["];
+    LITERALS.iter().any(|literal| literal.eq_ignore_ascii_case(value.trim_end_matches([',', ';', '}', ']', ')'])))
+}
+
+/// Variables and places in templates: `$(DB_PASSWORD)`, `${TOKEN}`, `{{ .Values.token }}`.
+pub(super) fn is_reference(value: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b' '))
+    };
+    let enclosed = [("$(", ")"), ("${", "}"), ("{{", "}}"), ("<<", ">>"), ("$", "")];
+    enclosed.iter().any(|(open, close)| {
+        value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|name| {
+            is_name(name) && (!close.is_empty() || !name.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b' '))
+        })
+    })
+}
+
+/// `name` and `namespace/name` of a Secret that is known.
+pub(super) fn is_secret_name(value: &str, secrets: &BTreeSet<String>) -> bool {
+    let value = value.trim_matches(['"', '\'']);
+    secrets.contains(value.rsplit('/').next().unwrap_or(value))
+}
+
+/// Words that explanations begin with; no list of words that passwords begin with could be as short.
+pub(super) fn begins_a_reason(value: &str) -> bool {
+    const REASONS: [&str; 56] = [
+        "failed",
+        "error",
+        "unexpected",
+        "unauthorized",
+        "unauthenticated",
+        "invalid",
+        "cannot",
+        "could",
+        "unable",
+        "not",
+        "no",
+        "context",
+        "access",
+        "permission",
+        "denied",
+        "expired",
+        "missing",
+        "unknown",
+        "request",
+        "illegal",
+        "malformed",
+        "rpc",
+        "dial",
+        "secrets",
+        "secret",
+        "operation",
+        "connection",
+        "timeout",
+        "timed",
+        "unsupported",
+        "forbidden",
+        "read",
+        "write",
+        "open",
+        "stat",
+        "lookup",
+        "tls",
+        "x509",
+        "EOF",
+        "GET",
+        "POST",
+        "Get",
+        "Post",
+        "http",
+        "https",
+        "server",
+        "status",
+        "response",
+        "decoding",
+        "decode",
+        "parsing",
+        "key",
+        "Secret",
+        "authentication",
+        "authorization",
+        "exit",
+    ];
+    let mut words = value.split([' ', ':', ',']).map(|word| word.trim_matches(['"', '\'']));
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_status = first.len() == 3
+        && first.bytes().all(|byte| byte.is_ascii_digit())
+        && second.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
+    // A word alone may as well be a password.
+    (REASONS.contains(&first) || is_status) && !second.is_empty()
+}
+
+/// Words after the name of a flag where a sentence is about it.
+pub(super) fn is_word_of_a_sentence(word: &str) -> bool {
+    const WORDS: [&str; 28] = [
+        "is", "are", "was", "must", "not", "or", "and", "to", "for", "flag", "flags", "has", "have", "cannot", "can",
+        "requires", "required", "needs", "with", "without", "should", "if", "when", "instead", "given", "set", "in",
+        "as",
+    ];
+    WORDS.contains(&word.trim_end_matches([',', '.', ':', ';']))
+}
+
+/// Whether a word is neither one of a language nor the name of an object.
+pub(super) fn is_random_word(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().filter(kind).count();
+    let (capitals, small, digits) = (has(u8::is_ascii_uppercase), has(u8::is_ascii_lowercase), has(u8::is_ascii_digit));
+    let is_version = word.starts_with('v') && digits > 0 && small <= 6;
+    !(is_masked(word) || is_reference(word) || word.contains('/') || is_version)
+        && ((digits > 0 && capitals > 0)
+            || (digits > 0 && small > 0 && !word.contains(['-', '.']))
+            || (capitals > 1 && small > 1))
+}
