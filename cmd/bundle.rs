@@ -1,6 +1,5 @@
 //! `bundle`: everything that explains an installation in one archive, without its secrets.
 
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +30,8 @@ use crate::shell::{CliError, Exit, Shell};
 /// Every read takes the archive with --from. Secrets and ConfigMaps are names,
 /// keys, sizes and salted hashes; values of Secrets are masked wherever they
 /// stand, and what looks like a credential is. bundle.json in it lists what was
-/// masked and what could not be read.
+/// masked and what could not be read. When not everything can be masked,
+/// nothing is written.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # All of it, to a file named after the moment\n  \
@@ -52,6 +52,12 @@ pub struct Args {
     /// Megabytes of text at most, before compression
     #[arg(long, value_name = "MIB", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2048))]
     pub max_size: u32,
+    /// Write it although secrets may be left in it
+    ///
+    /// That is so when Secrets cannot be read: their values are then not known,
+    /// and only what looks like a credential is masked.
+    #[arg(long)]
+    pub allow_unmasked: bool,
     /// Last lines of each log
     #[arg(long, value_name = "LINES", default_value_t = 2000)]
     pub log_lines: u32,
@@ -71,44 +77,36 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if path == Path::new("-") && std::io::stdout().is_terminal() {
         return Err(CliError::usage("the archive would be written to the terminal").hint("name a file with -o FILE"));
     }
-    // Before anything is read: a file that exists is somebody's.
+    // Before anything is read: a file that exists is somebody's, and a folder that takes no file is noticed.
     let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
-    let made = make(args, shell, now);
-    let bytes = match made {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            if file.take().is_some() {
-                // Nothing was written to it yet.
-                let _ = std::fs::remove_file(&path);
-            }
-            return Err(error);
-        }
-    };
-    match &mut file {
-        Some(file) => {
-            let failed = |e: std::io::Error| CliError::failed(format!("cannot write {}", path.display())).caused_by(&e);
-            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-            shell.print(&format!("{}\n", path.display()))?;
-            shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
-        }
+    let bytes = make(args, shell, now)?;
+    match file.as_mut() {
+        Some(file) => file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&path, &e))?,
         None => shell.print_bytes(&bytes)?,
+    }
+    if let Some(file) = file {
+        file.persist_noclobber(&path).map_err(|e| failed(&path, &e.error))?;
+        shell.print(&format!("{}\n", path.display()))?;
+        shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     }
     Ok(Exit::Done)
 }
 
-/// A file that only its owner reads.
-fn create(path: &Path) -> Result<std::fs::File, CliError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|e| {
-        let error = CliError::failed(format!("cannot create {}", path.display())).caused_by(&e);
-        match e.kind() {
-            std::io::ErrorKind::AlreadyExists => error.hint("choose another name with -o FILE"),
-            _ => error,
-        }
-    })
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    let failed = CliError::failed(format!("cannot write {}", path.display())).caused_by(error);
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => failed.hint("choose another name with -o FILE"),
+        _ => failed,
+    }
+}
+
+/// A file that only its owner reads, beside the one to write: it becomes that one when it is whole, and otherwise goes.
+fn create(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
+    if std::fs::symlink_metadata(path).is_ok() {
+        return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(path, &e))
 }
 
 fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError> {
@@ -148,6 +146,13 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
             Ok(redact(gathered, salt, max_bytes))
         })?,
     };
+    if let Some(why) = &bundle.incomplete {
+        if !args.allow_unmasked && !shell.rehearses() {
+            return Err(CliError::failed(format!("cannot mask all secrets, so nothing is written: {why}"))
+                .hint("--allow-unmasked writes it all the same; look through it before you give it to someone"));
+        }
+        shell.warn(&format!("secrets may be left in the bundle: {why}"));
+    }
     let files = bundle.files(CLIENT, now, views(&bundle, now)?);
     for unread in &bundle.unread {
         shell.warn(&format!("not in the bundle: {}: {}", unread.what, unread.why));

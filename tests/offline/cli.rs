@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod build_instance;
+mod bundle;
 mod config;
 mod create_instance;
 mod distribution;

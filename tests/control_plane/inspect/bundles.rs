@@ -8,15 +8,16 @@ use flux_operator::format::tarball::{Files, Limits, read_tarball};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::inspect::world::{dump, install, instance, run};
-use crate::support::runner::ClusterTest;
-use crate::support::{Behaviour, PodRule, TestCluster};
+use crate::inspect::world::{Run, dump, install, instance, run};
+use crate::support::runner::{ClusterTest, command};
+use crate::support::{Behaviour, PodRule, TestCluster, allow};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_bundle_answers_every_read_and_holds_no_secret,
         a_dump_is_cleaned_and_what_cannot_be_written_is_said,
         what_is_too_much_for_a_bundle_is_left_out_and_said,
+        without_rights_to_secrets_a_bundle_is_written_only_on_request,
     ]
 }
 
@@ -193,4 +194,21 @@ async fn what_is_too_much_for_a_bundle_is_left_out_and_said(cluster: TestCluster
     assert!(about["unread"].to_string().contains("source-controller"), "{about:#}");
     let bytes = |files: &Files| files.values().map(|file| file.bytes.len()).sum::<usize>();
     assert!(bytes(&files) < bytes(&whole), "{} of {} bytes", bytes(&files), bytes(&whole));
+}
+
+async fn without_rights_to_secrets_a_bundle_is_written_only_on_request(cluster: TestCluster) {
+    let rules = [allow(&["list", "get"], "", &["pods", "events", "configmaps"])];
+    let user = cluster.user(&format!("bundler-{}", cluster.namespace()), None, &rules).await.expect("a user");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("b.tar.gz");
+    let bundle = |more: &[&str]| {
+        let mut command = command(user.path(), cluster.folder());
+        command.args(["bundle", "-o", path.to_str().expect("UTF-8")]).args(more).stdin(std::process::Stdio::null());
+        Run::from(command.output().expect("runs"))
+    };
+    bundle(&[]).exits(1).stderr_has("cannot mask all secrets, so nothing is written").stderr_has("--allow-unmasked");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left behind");
+    bundle(&["--allow-unmasked"]).exits(0).stderr_has("secrets may be left in the bundle");
+    let about: Value = serde_json::from_slice(&unpacked(&path)["bundle.json"].bytes).expect("JSON");
+    assert!(about["incomplete"].as_str().is_some_and(|why| why.contains("Secrets")), "{about:#}");
 }
