@@ -18,8 +18,9 @@ use crate::shell::{CliError, Exit, Shell};
 ///
 /// One HTML file that needs nothing else: status, causes, resources by kind,
 /// history, events, components, the inventory with its drift, and the tree. It
-/// works from disk, is readable in light and dark, and prints. Names and messages
-/// are those of the cluster; `report --from BUNDLE` has no secret in it.
+/// works from disk, is readable in light and dark, and prints. What looks like a
+/// credential in a message is masked; `report --from BUNDLE` knows the values of
+/// Secrets as well.
 #[derive(clap::Args, Debug)]
 #[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
@@ -102,7 +103,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Err(error);
         }
         let whereto = source.whereto();
-        let page = viewed.with_warnings(shell).map_steps(|step| whereto.command(&step));
+        let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text)?,
             (None, Some(_)) if shell.rehearses() => {}

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use flux_operator::inspect::redact::shareable_line;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
@@ -81,11 +82,28 @@ pub fn init_service(level: Level, encoding: Encoding) {
         Level::Info => "flux_operator=info".to_owned(),
         Level::Error => "flux_operator=error".to_owned(),
     });
-    let builder = fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr).with_ansi(false);
+    let builder =
+        fmt().with_max_level(LevelFilter::TRACE).with_writer(|| Redacting(std::io::stderr())).with_ansi(false);
     let targets = targets(&directives);
     match encoding {
         Encoding::Json => builder.fmt_fields(JsonFields::new()).event_format(ServiceJson).finish().with(targets).init(),
         Encoding::Console => builder.finish().with(targets).init(),
+    }
+}
+
+/// Takes tokens, passwords and queries of addresses out of lines: the log of a service is read by more people than its objects
+/// are, and the errors of others repeat the addresses they were about.
+struct Redacting<W>(W);
+
+impl<W: Write> Write for Redacting<W> {
+    /// An event is written in one piece.
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(shareable_line(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -9,6 +9,7 @@ use super::events::{self, EventRow};
 use super::inventory::{self, InventoryRow};
 use super::next_step::NextStep;
 use super::read::snapshot::Snapshot;
+use super::redact::{plain_address, shareable_text};
 use super::status::{StatusView, status};
 use super::tree::{self, TreeNode, TreeOptions};
 use super::why::{Overview, overview};
@@ -73,6 +74,38 @@ pub struct Span {
 }
 
 impl<S> Page<S> {
+    /// The page without credentials in the texts of others: messages, evidence, revisions and arguments. A page is sent to someone.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        let StatusView { operator, instance, controllers, sync, failures, .. } = &mut self.status;
+        redact(&mut operator.message);
+        if let Some(instance) = instance {
+            redact(&mut instance.message);
+            instance.registry = plain_address(&instance.registry);
+        }
+        controllers.iter_mut().filter_map(|row| row.message.as_mut()).for_each(redact);
+        for row in sync.iter_mut().chain(failures) {
+            redact(&mut row.message);
+            row.revision.as_mut().into_iter().chain(row.source.as_mut()).for_each(redact);
+        }
+        for cause in self.causes.causes.iter_mut().map(|group| &mut group.cause) {
+            redact(&mut cause.summary);
+            cause.evidence.iter_mut().for_each(|evidence| redact(&mut evidence.text));
+        }
+        self.tree.as_mut().into_iter().for_each(redact_tree);
+        for row in &mut self.components {
+            redact(&mut row.status_message);
+            row.extra_args.iter_mut().chain(&mut row.missing_args).for_each(redact);
+        }
+        self.inventory.iter_mut().for_each(|row| redact(&mut row.message));
+        for span in self.histories.iter_mut().flat_map(|history| &mut history.spans) {
+            redact(&mut span.revision);
+            redact(&mut span.outcome);
+        }
+        self.events.iter_mut().for_each(|event| redact(&mut event.message));
+        self
+    }
+
     /// The same page with its steps in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Page<T> {
         Page {
@@ -89,6 +122,15 @@ impl<S> Page<S> {
             older_events: self.older_events,
         }
     }
+}
+
+fn redact(text: &mut String) {
+    *text = shareable_text(text);
+}
+
+fn redact_tree(node: &mut TreeNode) {
+    redact(&mut node.message);
+    node.children.iter_mut().for_each(redact_tree);
 }
 
 /// What a page is made with.

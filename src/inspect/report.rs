@@ -12,6 +12,7 @@ use super::trace;
 use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
 use crate::api::own_container;
 use crate::api::well_known::{self, condition::READY};
+use crate::inspect::redact::{plain_address, shareable_text};
 use crate::k8s::fields;
 use crate::k8s::kstatus;
 
@@ -232,9 +233,10 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
         "ready": condition.is_some_and(|c| !c.is_false()) && !source_failing,
     });
     if let Some(url) = source.and_then(|s| s.url.as_deref()) {
-        sync["source"] = url.into();
+        sync["source"] = plain_address(url).into();
     }
-    sync["status"] = status.into();
+    // A FluxReport has more readers than the sources that its texts are about.
+    sync["status"] = shareable_text(&status).into();
     Some(sync)
 }
 
@@ -298,7 +300,10 @@ mod tests {
             json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "fs", "namespace": "fs"},
                 "spec": {"path": "clusters/a", "sourceRef": {"kind": "GitRepository", "name": "fs"}},
                 "status": {"conditions": [{"type": "Ready", "status": "True", "message": "Applied revision: main@sha1:abc"}]}}),
-            git("fs", json!({"spec": {"url": "https://example.com/fleet.git"}, "status": conditions("False", "X")})),
+            git(
+                "fs",
+                json!({"spec": {"url": "https://git:canary@example.com/fleet.git?token=canary"}, "status": conditions("False", "X")}),
+            ),
         ]);
         let report = report(&snapshot, stats(&snapshot, None, true), "fs", "1.0.0", "linux/amd64");
         assert_eq!(report["spec"]["distribution"]["version"], "v2.9.4");
