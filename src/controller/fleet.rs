@@ -26,6 +26,7 @@ use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::format::backoff::Backoff;
 use crate::inspect::components::PART_OF_FLUX;
 use crate::inspect::read::pages::{self, ListEnd, Listed, Scope};
+use crate::inspect::redact::plain_address;
 use crate::inspect::report::{self, StatsRow};
 use crate::inspect::resources::{FluxObject, ResourceRow};
 use crate::k8s::fields;
@@ -141,7 +142,8 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
     };
     let more = more.iter().map(|label| match *label {
         "revision" => text(object.revision().as_deref()),
-        "url" => text(url),
+        // Everybody who reaches the port reads it: no password that somebody wrote into an address.
+        "url" => url.map(plain_address).unwrap_or_default(),
         "ref" => text(reference),
         "source_name" => text(source),
         "path" => text(object.spec.path.as_deref()),
@@ -467,6 +469,26 @@ mod tests {
         assert!(line(&metrics, "flux_resourceset_info{").contains("resources=\"2\""), "{metrics}");
         assert!(line(&metrics, "flux_resourcesetinputprovider_info{").contains("url=\"https://u\""));
         assert!(!metrics.contains("kind=\"FluxInstance\""), "it has a metric of its own");
+    }
+
+    #[test]
+    fn no_label_holds_the_password_or_the_query_of_an_address() {
+        let fleet = Fleet::default();
+        for (number, (word, url)) in [
+            ("gitrepo", "https://git:canary@example.com/x"),
+            ("gitrepo", "https://canary@example.com/x?access_token=canary"),
+            ("gitrepo", "ssh://git:can@ary@example.com/x#canary"),
+            ("helmrepo", "https://u:can/ary@example.com/x"),
+            ("rsip", "https://example.com/x?private_token=canary&per_page=1"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            set(&fleet, word, &json!({"metadata": {"name": format!("o{number}")}, "spec": {"url": url}}));
+        }
+        let metrics = metrics(fleet);
+        assert!(!metrics.contains("canary") && !metrics.contains("ary@"), "{metrics}");
+        assert_eq!(metrics.matches("://example.com/x\"").count(), 5, "{metrics}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ use super::schedule::Ended;
 use crate::api::FluxInstance;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
+use crate::inspect::redact::plain_address;
 use crate::reconcile::Outcome;
 
 type Labels = Vec<(&'static str, String)>;
@@ -362,7 +363,7 @@ impl Telemetry {
             ("ready", ready.map_or_else(|| "Unknown".to_owned(), |ready| ready.status.clone())),
             ("reason", ready.map(|ready| ready.reason.clone()).unwrap_or_default()),
             ("suspended", truth(instance.is_suspended())),
-            ("registry", instance.spec.distribution.registry.clone()),
+            ("registry", plain_address(&instance.spec.distribution.registry)),
             ("revision", status.and_then(|s| s.last_applied_revision.clone()).unwrap_or_default()),
         ];
         self.instance_info.get_or_create(&labels).set(1);
