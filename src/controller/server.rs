@@ -1,5 +1,6 @@
 //! Where an operator is asked how it does: `/metrics` on one address, `/healthz` and `/readyz` on another.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,16 +11,21 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 
 use super::Telemetry;
 use super::exposition::Exposition;
 
-/// Who opens a connection and says nothing is not waited for.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at a time; more wait.
+/// How long the head of a request may take.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may take in all: a scraper of Prometheus gives up after 10 s as well.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections at a time. For one more the oldest is closed: it has had its time, and clients that send nothing or read nothing
+/// would otherwise keep everybody else waiting.
 const CONNECTIONS: usize = 64;
+/// The same for health, whose answers are two letters: the two addresses take nothing from each other.
+const HEALTH_CONNECTIONS: usize = 16;
 
 /// Which paths an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,32 +58,46 @@ impl Served {
 
     /// Answers for ever.
     pub async fn serve(self, telemetry: Arc<Telemetry>) {
-        let permits = Arc::new(Semaphore::new(CONNECTIONS));
+        let limit = match self.endpoints {
+            Endpoints::Metrics => CONNECTIONS,
+            Endpoints::Health => HEALTH_CONNECTIONS,
+        };
+        let mut open: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let Ok(permit) = permits.clone().acquire_owned().await else { return };
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!("cannot take a connection: {error}");
-                    // Out of files, mostly: that passes, and asking again at once does not help.
+                    // Out of files, mostly: closing a connection frees one, and asking again at once does not help.
+                    if let Some(oldest) = open.pop_front() {
+                        oldest.abort();
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
             };
-            let (telemetry, endpoints) = (telemetry.clone(), self.endpoints);
-            tokio::spawn(async move {
-                let answer = service_fn(|request| {
-                    let response = answer(&request, endpoints, &telemetry);
-                    async move { Ok::<_, Infallible>(response) }
-                });
-                let mut connection = http1::Builder::new();
-                connection.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-                // Who hangs up early has lost interest.
-                let _ended = connection.serve_connection(TokioIo::new(stream), answer).await;
-                drop(permit);
-            });
+            open.retain(|connection| !connection.is_finished());
+            if open.len() >= limit
+                && let Some(oldest) = open.pop_front()
+            {
+                oldest.abort();
+            }
+            open.push_back(tokio::spawn(answer_once(stream, self.endpoints, telemetry.clone())).abort_handle());
         }
     }
+}
+
+/// Answers one request, and closes the connection.
+async fn answer_once(stream: TcpStream, endpoints: Endpoints, telemetry: Arc<Telemetry>) {
+    let answer = service_fn(|request| {
+        let response = answer(&request, endpoints, &telemetry);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut connection = http1::Builder::new();
+    connection.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    let served = connection.serve_connection(TokioIo::new(stream), answer);
+    // A client that hangs up early has lost interest, and one that is slower than this has had its time.
+    let _ended = tokio::time::timeout(CONNECTION_TIMEOUT, served).await;
 }
 
 fn answer(request: &Request<Incoming>, endpoints: Endpoints, telemetry: &Telemetry) -> Response<String> {
@@ -103,4 +123,56 @@ fn text(status: StatusCode, text: &str) -> Response<String> {
     let mut response = Response::new(text.to_owned());
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn served(endpoints: Endpoints, telemetry: &Arc<Telemetry>) -> SocketAddr {
+        let served = Served::bind(([127, 0, 0, 1], 0).into(), endpoints).await.unwrap();
+        let address = served.address().unwrap();
+        tokio::spawn(served.serve(telemetry.clone()));
+        address
+    }
+
+    async fn asked(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let read = stream.read_to_string(&mut answer);
+        tokio::time::timeout(Duration::from_secs(4), read).await.expect("an answer in time").unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn metrics_and_health_answer_while_clients_are_silent_and_while_they_do_not_read() {
+        let telemetry = Arc::new(Telemetry::new("1", "linux/amd64"));
+        // More than the buffers of a connection hold: to a client that does not read, the answer is never whole.
+        let kind = crate::api::kinds::find("gitrepo").unwrap();
+        for number in 0..20_000 {
+            let object = serde_json::json!({"metadata": {"name": format!("repository-{number}"), "namespace": "apps"},
+                "spec": {"url": "x".repeat(200)}});
+            telemetry.fleet.set(kind, &crate::inspect::resources::FluxObject::of(&object));
+        }
+        let metrics = served(Endpoints::Metrics, &telemetry).await;
+        let health = served(Endpoints::Health, &telemetry).await;
+        let mut held = vec![];
+        for request in [&b""[..], b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"] {
+            for address in [metrics, health] {
+                for _ in 0..CONNECTIONS {
+                    let mut stream = TcpStream::connect(address).await.unwrap();
+                    // Health closes the oldest connections already.
+                    let _closed = stream.write_all(request).await;
+                    held.push(stream);
+                }
+            }
+            let answer = asked(health, "/healthz").await;
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+            assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+            assert!(asked(metrics, "/metrics").await.contains("repository-19999"));
+        }
+    }
 }
