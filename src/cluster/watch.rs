@@ -52,6 +52,7 @@ pub struct Follower {
     is_quiet: bool,
     pause_until: Option<Instant>,
     idle: Duration,
+    is_served: bool,
 }
 
 impl Follower {
@@ -76,7 +77,13 @@ impl Follower {
             is_quiet: true,
             pause_until: None,
             idle: IDLE,
+            is_served: true,
         }
+    }
+
+    /// Whether the API server served the kind when it was asked last.
+    pub fn is_served(&self) -> bool {
+        self.is_served
     }
 
     /// Follows for days: a connection that died is noticed later, and a quiet one costs nothing.
@@ -93,7 +100,10 @@ impl Follower {
         loop {
             match self.try_next().await {
                 // A kind that is not served (any more) has no objects.
-                Err(error) if error.is_api_missing() => return Ok(Change::All(vec![])),
+                Err(error) if error.is_api_missing() => {
+                    self.is_served = false;
+                    return Ok(Change::All(vec![]));
+                }
                 Err(_) if self.failures < FAILURES => {}
                 other => return other,
             }
@@ -120,7 +130,7 @@ impl Follower {
                 }
                 Ok(Some(list)) => list,
             };
-            self.failures = 0;
+            (self.failures, self.is_served) = (0, true);
             self.version = Some(list.resource_version);
             return Ok(Change::All(list.items));
         }

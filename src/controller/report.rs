@@ -41,6 +41,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     // Somebody asked, or it was never written.
     let mut is_asked = true;
     let mut looked: Option<Instant> = None;
+    let mut is_defined = true;
     loop {
         tokio::select! {
             () = until(due) => {
@@ -94,7 +95,9 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 let annotations = |report: &Option<Value>| {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
-                if annotations(&before) != annotations(&seen) {
+                // A definition that is back has no report, as it had none before: nothing else would ask for one.
+                let is_back = reports.is_served() && !std::mem::replace(&mut is_defined, reports.is_served());
+                if is_back || annotations(&before) != annotations(&seen) {
                     shared.telemetry.asked(Controller::Report);
                     (due, is_asked) = (soon(due), true);
                 }

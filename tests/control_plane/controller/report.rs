@@ -16,6 +16,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interval,
         what_the_reference_has_reported_goes_and_what_nobody_serves_is_told,
         a_report_of_a_cluster_in_which_nothing_happens_is_one_request,
+        a_report_comes_back_with_its_definition,
         what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance_answers_requests,
     ]
 }
@@ -134,6 +135,31 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
     let gone =
         world.report("that Flux is gone", |report| report["spec"]["distribution"]["status"] == "Not Installed").await;
     assert!(gone["spec"].get("sync").is_none(), "{gone}");
+}
+
+async fn a_report_comes_back_with_its_definition(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.prepared().await;
+    let _operator = Operator::start(&world, "operator-a", &[]);
+    world.report("the first report", |report| report["spec"].is_object()).await;
+    let id =
+        ObjectId::new("apiextensions.k8s.io", "CustomResourceDefinition", None, "fluxreports.fluxcd.controlplane.io")
+            .at("v1");
+    let definition = world.cluster.read(&id).await.unwrap().expect("a definition");
+    world.cluster.delete(&id, &DeleteOptions::default()).await.unwrap();
+    let gone = eventually("the end of the definition", SOON, || async {
+        world.cluster.read(&id).await.unwrap().is_none().then_some(())
+    });
+    gone.await.unwrap();
+    // Long enough for the operator to see that there is none.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let again = json!({"apiVersion": definition["apiVersion"], "kind": definition["kind"],
+        "metadata": {"name": definition["metadata"]["name"]}, "spec": definition["spec"]});
+    world.cluster.create(&again, "test-author").await.unwrap();
+    let back = eventually("the report of the new definition", Duration::from_secs(10), || async {
+        world.cluster.read(&report_id()).await.ok().flatten().filter(|report| report["spec"].is_object())
+    });
+    back.await.unwrap();
 }
 
 async fn a_report_of_a_cluster_in_which_nothing_happens_is_one_request(cluster: TestCluster) {
