@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -189,18 +190,31 @@ fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[
             let key = writer(entry);
             after.others.get(&key).is_some_and(|time| before.others.get(&key) != Some(time))
         })
-        .filter_map(|entry| {
-            let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
-            // Requests and finalizers belong to whoever writes them.
-            paths.retain(|path| {
-                !path.starts_with("metadata.annotations.reconcile.fluxcd.io/")
-                    && !path.starts_with("metadata.finalizers")
-            });
-            let matters = lost_fields || takeover::is_taken_over(kind, entry, extra_managers);
-            (matters && !paths.is_empty())
-                .then(|| ForeignChange { manager: fields::text(entry, "/manager").to_owned(), fields: paths })
-        })
-        .next()
+        .filter(|entry| lost_fields || takeover::is_taken_over(kind, entry, extra_managers))
+        .find_map(named_change)
+}
+
+/// The change that was made to a new object between the moment we stored it and the first look at it.
+///
+/// A run leaves nothing of the managers that it takes over, so what one of them holds and wrote no earlier than we did came
+/// after us. Fields that others took from us meanwhile cannot be told without knowing what we stored.
+fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
+    let own = takeover::own_entry(object).and_then(|own| fields::time(own, "/time"))?;
+    managed_fields::entries(object)
+        .iter()
+        .filter(|entry| takeover::is_taken_over(kind, entry, extra_managers))
+        .filter(|entry| fields::time(entry, "/time").is_some_and(|time| time >= own))
+        .find_map(named_change)
+}
+
+/// The fields of an entry of the managed fields, but for those that belong to whoever writes them: requests and finalizers.
+fn named_change(entry: &Value) -> Option<ForeignChange> {
+    let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
+    paths.retain(|path| {
+        !path.starts_with("metadata.annotations.reconcile.fluxcd.io/") && !path.starts_with("metadata.finalizers")
+    });
+    let manager = fields::text(entry, "/manager").to_owned();
+    (!paths.is_empty()).then_some(ForeignChange { manager, fields: paths })
 }
 
 /// Says that an object carries our labels no more. The field manager may be our own: that of another operator has the same name.
@@ -229,6 +243,8 @@ struct Watch<'a> {
     told: HashMap<String, Instant>,
     /// When each object was corrected.
     corrections: HashMap<ObjectId, Vec<Instant>>,
+    /// In whole seconds, as API servers count.
+    begun: Timestamp,
 }
 
 impl<'a> Watch<'a> {
@@ -245,6 +261,7 @@ impl<'a> Watch<'a> {
             settled: None,
             told: HashMap::new(),
             corrections: HashMap::new(),
+            begun: Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default(),
         }
     }
 
@@ -340,9 +357,19 @@ impl<'a> Watch<'a> {
         let id = self.id_of(place, &object);
         let now = Known::of(&object);
         let before = self.known.insert(id.clone(), now.clone());
-        let Some(before) = before.filter(|before| before.version != now.version) else { return };
-        self.moved(&id);
-        if let Some(change) = foreign_change(&id.kind, &before, &object, &self.shared.options.extra_managers) {
+        let managers = &self.shared.options.extra_managers;
+        let change = match before {
+            Some(before) if before.version != now.version => {
+                self.moved(&id);
+                foreign_change(&id.kind, &before, &object, managers)
+            }
+            // What is older than this watch was looked at by the run that began with it.
+            None if fields::time(&object, "/metadata/creationTimestamp").is_some_and(|made| made >= self.begun) => {
+                early_change(&id.kind, &object, managers)
+            }
+            _ => None,
+        };
+        if let Some(change) = change {
             let named = change.fields.iter().take(NAMED_FIELDS).cloned().collect::<Vec<_>>().join(", ");
             let more = change.fields.len().saturating_sub(NAMED_FIELDS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -503,6 +530,22 @@ mod tests {
         let mut status = entry("kubectl", "Update", LATER, json!({"f:status": {}}));
         status["subresource"] = "status".into();
         assert_eq!(changed(vec![spec()], vec![spec(), status]), None);
+    }
+
+    #[test]
+    fn a_change_before_the_first_look_at_a_new_object_is_seen() {
+        let (at, later) = ("2026-01-01T00:00:00Z", LATER);
+        let spec = |field: &str| json!({"f:spec": {field: {}}});
+        let early = |manager: &str, time: &str, set: Value| {
+            early_change(&object(vec![ours(spec("f:path")), entry(manager, "Update", time, set)]), &[])
+        };
+        for time in [at, later] {
+            assert_eq!(early("kubectl-edit", time, spec("f:replicas")).unwrap().fields, ["spec.replicas"]);
+        }
+        assert_eq!(early("kubectl-edit", "2025-12-31T23:59:59Z", spec("f:replicas")), None, "our run has seen it");
+        assert_eq!(early("hpa", later, spec("f:replicas")), None, "controllers add fields of their own");
+        let request = json!({"f:metadata": {"f:annotations": {"f:reconcile.fluxcd.io/requestedAt": {}}}});
+        assert_eq!(early("kubectl", later, request), None);
     }
 
     #[test]
