@@ -13,9 +13,11 @@ use std::io::Read;
 use serde::Serialize;
 use serde_json::{Number, Value};
 
+mod mend;
 mod positions;
 mod simple;
 
+use mend::Mended;
 pub use positions::{Positions, parse_positions};
 
 /// Largest text that is parsed, in bytes (16 MiB).
@@ -82,6 +84,13 @@ impl YamlError {
             _ => None,
         }
     }
+
+    fn map_location(mut self, map: impl Fn(Location) -> Location) -> Self {
+        if let YamlError::Syntax { location: Some(location), .. } = &mut self {
+            *location = map(*location);
+        }
+        self
+    }
 }
 
 fn at(location: &Option<Location>) -> String {
@@ -117,14 +126,29 @@ pub fn parse_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     parse(text, false)
 }
 
-/// Parses every document of a kustomize patch: like [`parse_documents`], but only `true` and `false` are booleans.
+/// Parses every document of a patch as kustomize does.
 ///
-/// kustomize reads patches by the YAML 1.2 rules for booleans, so that a key or value `y` or `on` stays text.
+/// kustomize reads partial objects by the YAML 1.2 rules for booleans, so that a key or value `y` or `on` stays text, and the list
+/// of a JSON patch as [`parse_documents`] does. It trims the text first, so that a block scalar at its end has no final line
+/// break.
 ///
 /// # Errors
 /// Those of [`parse_documents`].
 pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
-    parse(text, true)
+    let text = text.trim_end();
+    let mut documents = parse(text, true)?;
+    if matches!(documents.as_slice(), [Value::Array(_)]) {
+        documents = parse(text, false)?;
+    }
+    // The library ends such a scalar with a line break, though there is none.
+    if text.contains(['|', '>'])
+        && let Some(pointer) = parse_positions(text).last().and_then(Positions::unfinished_block)
+        && let Some(Value::String(block)) = documents.last_mut().and_then(|document| document.pointer_mut(&pointer))
+        && block.ends_with('\n')
+    {
+        block.pop();
+    }
+    Ok(documents)
 }
 
 /// Parses every document of a kubeconfig: like [`parse_documents`], but the last of two equal keys counts, as it does for kubectl.
@@ -152,10 +176,14 @@ pub fn parse_one(text: &str) -> Result<Value, YamlError> {
 
 fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
     let text = checked(text)?;
-    match simple::parse(text, strict_booleans) {
+    let read = |text: &str| match simple::parse(text, strict_booleans) {
         Some(documents) => Ok(documents),
         None => parse_with_library(text, strict_booleans),
-    }
+    };
+    read(text).or_else(|error| match Mended::of(text) {
+        Some(mended) => read(&mended.text).map_err(|error| error.map_location(|location| mended.written(location))),
+        None => Err(error),
+    })
 }
 
 /// Both readings of a text, where there are two; for fuzzing, which holds them to the same answer.
@@ -171,9 +199,28 @@ fn parse_with_library(text: &str, strict_booleans: bool) -> Result<Vec<Value>, Y
 }
 
 fn parse_with_options(text: &str, options: serde_saphyr::Options) -> Result<Vec<Value>, YamlError> {
-    let mut documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(syntax_error)?;
+    let mut documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
+        .or_else(|error| json_documents(text, &error).ok_or(error))
+        .map_err(syntax_error)?;
     documents.iter_mut().for_each(whole_floats_to_integers);
     Ok(documents)
+}
+
+/// Reads JSON that is not YAML, as `kubectl` does: one object after the other, keys beyond 1,024 characters, a raw DEL.
+/// `None` where the error speaks of what no reader may accept.
+fn json_documents(text: &str, error: &serde_saphyr::Error) -> Option<Vec<Value>> {
+    use serde_saphyr::Error::{AliasReplayLimitExceeded, AliasReplayStackDepthExceeded, Budget, DuplicateMappingKey};
+    let is_kept = matches!(
+        error.without_snippet(),
+        Budget { .. }
+            | AliasReplayLimitExceeded { .. }
+            | AliasReplayStackDepthExceeded { .. }
+            | DuplicateMappingKey { .. }
+    );
+    if is_kept || !text.trim_start().starts_with('{') {
+        return None;
+    }
+    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()
 }
 
 /// Applies the limits that come before parsing, and drops a byte order mark.
@@ -203,6 +250,8 @@ fn options(strict_booleans: bool) -> serde_saphyr::Options {
             max_depth: MAX_DEPTH,
             max_total_scalar_bytes: MAX_INPUT_BYTES,
             max_documents: MAX_DOCUMENTS,
+            // A chart's values name one anchor a hundred times; what aliases copy has limits of its own.
+            enforce_alias_anchor_ratio: false,
             // What aliases may copy; hand-written manifests copy a few dozen nodes.
             max_recorded_anchor_events: 200_000,
             max_recorded_anchor_bytes: MAX_INPUT_BYTES,

@@ -8,12 +8,15 @@ use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use super::mend::Mended;
 use super::{Location, checked};
 
 /// The positions of the nodes of one document.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
     nodes: Vec<Node>,
+    /// The last node is a block scalar that ends where the text does, without a line break.
+    ends_in_block: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -24,7 +27,7 @@ struct Node {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Scalar,
+    Scalar(String),
     Items(Vec<usize>),
     Fields(Vec<Field>),
     /// An alias, and the node its anchor stands for.
@@ -41,6 +44,9 @@ struct Field {
 /// Index of the root in [`Positions::nodes`]: events arrive parents first.
 const ROOT: usize = 0;
 
+/// Longest key that is followed through an alias, in bytes.
+const LONGEST_KEY: usize = 1024;
+
 /// How many merge keys inside merge keys a lookup follows.
 const MERGE_DEPTH: usize = 16;
 
@@ -49,19 +55,37 @@ const MERGE_DEPTH: usize = 16;
 /// Best effort: a text that cannot be parsed yields the documents before the error.
 pub fn parse_positions(text: &str) -> Vec<Positions> {
     let Ok(text) = checked(text) else { return Vec::new() };
+    let (documents, is_whole) = read_positions(text);
+    if is_whole {
+        return documents;
+    }
+    let Some(mended) = Mended::of(text) else { return documents };
+    let (mut documents, _) = read_positions(&mended.text);
+    for node in documents.iter_mut().flat_map(|document| &mut document.nodes) {
+        node.location = mended.written(node.location);
+        if let Shape::Fields(fields) = &mut node.shape {
+            fields.iter_mut().for_each(|field| field.location = mended.written(field.location));
+        }
+    }
+    documents
+}
+
+/// The documents of a text, and whether it could be read to its end.
+fn read_positions(text: &str) -> (Vec<Positions>, bool) {
     let (mut documents, mut builder) = (Vec::new(), Builder::default());
     for item in Parser::new_from_str(text) {
-        let Ok((event, span)) = item else { break };
+        let Ok((event, span)) = item else { return (documents, false) };
         if matches!(event, Event::DocumentEnd) {
             let finished = std::mem::take(&mut builder);
             if !finished.is_empty {
-                documents.push(Positions { nodes: finished.nodes });
+                let ends_in_block = finished.block_end == Some(text.len()) && !text.ends_with(['\n', '\r']);
+                documents.push(Positions { nodes: finished.nodes, ends_in_block });
             }
         } else {
             builder.event(event, &span);
         }
     }
-    documents
+    (documents, true)
 }
 
 impl Positions {
@@ -75,6 +99,47 @@ impl Positions {
     /// Returns where the key of the field at an RFC 6901 JSON pointer stands; for a list item, where the item starts.
     pub fn key(&self, pointer: &str) -> Option<Location> {
         self.walk(pointer, |key, value| key.unwrap_or(value))
+    }
+
+    /// Returns the text of the scalar at an RFC 6901 JSON pointer, as it was written but for its quotes.
+    pub fn text(&self, pointer: &str) -> Option<&str> {
+        let mut index = ROOT;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            (_, index) = self.child(index, &step, MERGE_DEPTH)?;
+        }
+        self.scalar(index)
+    }
+
+    fn scalar(&self, index: usize) -> Option<&str> {
+        match &self.nodes.get(index)?.shape {
+            Shape::Scalar(text) => Some(text),
+            // An anchor's node is complete before an alias to it is read, so this ends.
+            Shape::Alias(target) => self.scalar(*target),
+            _ => None,
+        }
+    }
+
+    /// Returns the JSON pointer of a block scalar at the very end of a text without a final line break.
+    pub(super) fn unfinished_block(&self) -> Option<String> {
+        let (mut pointer, mut index) = (String::new(), ROOT);
+        while self.ends_in_block {
+            match &self.nodes.get(index)?.shape {
+                Shape::Scalar(_) => return Some(pointer),
+                Shape::Items(items) => {
+                    index = *items.last()?;
+                    pointer += &format!("/{}", items.len() - 1);
+                }
+                // Below a merge key a field has another place in the value.
+                Shape::Fields(fields) => {
+                    let field = fields.last().filter(|field| field.key != "<<")?;
+                    index = field.value;
+                    pointer += &format!("/{}", field.key.replace('~', "~0").replace('/', "~1"));
+                }
+                Shape::Alias(_) => return None,
+            }
+        }
+        None
     }
 
     fn walk(&self, pointer: &str, pick: impl Fn(Option<Location>, Location) -> Location) -> Option<Location> {
@@ -91,7 +156,7 @@ impl Positions {
 
     fn child(&self, index: usize, step: &str, depth: usize) -> Option<(Option<Location>, usize)> {
         match &self.nodes.get(index)?.shape {
-            Shape::Scalar => None,
+            Shape::Scalar(_) => None,
             // An anchor's node is complete before an alias to it is read, so this ends.
             Shape::Alias(target) => self.child(*target, step, depth),
             Shape::Items(items) => items.get(step.parse::<usize>().ok()?).map(|item| (None, *item)),
@@ -152,11 +217,13 @@ struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, usize>,
     is_empty: bool,
+    /// Where the last node ends, if it is a block scalar.
+    block_end: Option<usize>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Builder { nodes: Vec::new(), open: Vec::new(), anchors: HashMap::new(), is_empty: true }
+        Builder { nodes: Vec::new(), open: Vec::new(), anchors: HashMap::new(), is_empty: true, block_end: None }
     }
 }
 
@@ -168,8 +235,10 @@ impl Builder {
                 if self.open.is_empty() && is_null(&text, style, tag.as_deref()) {
                     return;
                 }
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                self.block_end = span.end.byte_offset().filter(|_| is_block);
                 if !self.takes_key(&text, location) {
-                    let node = self.add(location, Shape::Scalar);
+                    let node = self.add(location, Shape::Scalar(text.into_owned()));
                     self.anchors.insert(anchor, node);
                 }
             }
@@ -181,9 +250,15 @@ impl Builder {
                 }
             }
             Event::Alias(anchor) => {
-                let shape = self.anchors.get(&anchor).map_or(Shape::Scalar, |node| Shape::Alias(*node));
-                if !self.takes_key("", location) {
-                    self.add(location, shape);
+                self.block_end = None;
+                let target = self.anchors.get(&anchor).copied();
+                // YAML has no longer keys, and copies of a long text would be worth gigabytes.
+                let text = target.and_then(|node| match &self.nodes.get(node)?.shape {
+                    Shape::Scalar(text) if text.len() <= LONGEST_KEY => Some(text.clone()),
+                    _ => None,
+                });
+                if !self.takes_key(&text.unwrap_or_default(), location) {
+                    self.add(location, target.map_or_else(|| Shape::Scalar(String::new()), Shape::Alias));
                 }
             }
             _ => {}

@@ -139,6 +139,113 @@ fn alias_bombs_are_refused() {
 }
 
 #[test]
+fn many_aliases_of_small_anchors_are_read_and_copies_of_a_large_one_are_refused() {
+    let aliases = |count: usize| (0..count).map(|n| format!("  key{n}: *app\n")).collect::<String>();
+    let read = one(&format!("name: &app web\nvalues:\n{}", aliases(5_000)));
+    assert_eq!(read["values"].as_object().map(|values| values.len()), Some(5_000));
+    assert_eq!(read["values"]["key4999"], "web");
+    let bomb = format!("name: &app {}\nvalues:\n{}", "x".repeat(1 << 20), aliases(5_000));
+    let message = quickly("copies", || refused(&bomb));
+    assert!(message.starts_with("the document grows beyond what is read at most"), "{message}");
+    quickly("positions of copies", || parse_positions(&bomb));
+}
+
+#[test]
+fn an_alias_as_a_key_may_stand_right_before_its_colon() {
+    for (text, expected) in [
+        ("x: &app web\n*app:\n  a: 1\n", json!({"x": "web", "web": {"a": 1}})),
+        ("x: &app web\nv:\n  *app: 1\n  b: *app\n", json!({"x": "web", "v": {"web": 1, "b": "web"}})),
+        ("x: &app web\nv: {*app: 1, b: 2}\n", json!({"x": "web", "v": {"web": 1, "b": 2}})),
+        ("x: &app web\nv:\n- *app: 1\n", json!({"x": "web", "v": [{"web": 1}]})),
+        ("x: &app web\n*app :\n- 1\n", json!({"x": "web", "web": [1]})),
+        ("x: &a-b_c web\n*a-b_c:  1\n", json!({"x": "web", "web": 1})),
+        (
+            "t: '*app:'\nu: |\n  *app: 1\nx: &app web\n*app: 1\n",
+            json!({"t": "*app:", "u": "*app: 1\n", "x": "web", "web": 1}),
+        ),
+    ] {
+        assert_eq!(one(text), expected, "{text:?}");
+    }
+    assert_eq!(
+        refused("x: &app web\nv: {*app: 1, c: *none}\n"),
+        "the alias names an anchor that is not defined before it at line 2, column 17"
+    );
+    let text = "x: &app web\nv: {*app: 1, c: {d: 2}}\n";
+    let positions = parse_positions(text);
+    assert_eq!(positions[0].value("/v/c/d"), Some(Location { line: 2, column: 21 }));
+    assert_eq!(positions[0].value("/v/web"), Some(Location { line: 2, column: 11 }));
+    assert_eq!(positions[0].key("/v/web"), Some(Location { line: 2, column: 5 }));
+}
+
+#[test]
+fn lines_of_a_quoted_scalar_may_begin_anywhere() {
+    for (text, expected) in [
+        ("v:\n  z: '{\n\"a\": 1,\n  \"b\": 2\n}'\n  w: 1\n", json!({"v": {"z": "{ \"a\": 1, \"b\": 2 }", "w": 1}})),
+        ("v: \"a\nb\"\nw: \"c\n\nd\"\n", json!({"v": "a b", "w": "c\nd"})),
+        ("v: 'it''s\nso'\nw: \"a \\\" \\\nb\"\n", json!({"v": "it's so", "w": "a \" b"})),
+        ("v:\n- \"a\nb\"\n- c\n", json!({"v": ["a b", "c"]})),
+        ("v:\n  z: \"a\n\tb\"\n", json!({"v": {"z": "a b"}})),
+        ("v: \"a\n#b\"\n", json!({"v": "a #b"})),
+        ("v: \"a\r\nb\"\r\nw: 1\r\n", json!({"v": "a b", "w": 1})),
+        ("x: &k w\nv: \"ü\nb\"\n*k: 1\n", json!({"x": "w", "v": "ü b", "w": 1})),
+    ] {
+        assert_eq!(one(text), expected, "{text:?}");
+    }
+    for text in ["v: \"a\n---\nb\"\n", "\"a\nb\": 1\n", "v: a\nb\n", "v: \"a\nb\n", "v:\n  z: a\n b\n"] {
+        assert!(parse_documents(text).is_err(), "{text:?}");
+    }
+    assert_eq!(
+        refused("v: 'a\nb'\nw: *none\n"),
+        "the alias names an anchor that is not defined before it at line 3, column 4"
+    );
+    assert_eq!(parse_positions("v: 'a\nb'\nw: {x: 1}\n")[0].value("/w/x"), Some(Location { line: 3, column: 8 }));
+    let many: String = (0..4_000).map(|n| format!("k{n}: \"a\nb\"\n")).collect();
+    quickly("many scalars to mend", || assert!(parse_documents(&many).is_err()));
+    let keys: String =
+        std::iter::once("x: &k w\n".to_owned()).chain((0..20_000).map(|n| format!("a{n}:\n  *k: 1\n"))).collect();
+    quickly("many keys to part", || assert!(parse_documents(&keys).is_ok()));
+    let wide = format!("{}k: \"{}\"\n", " ".repeat(100_000), "a\n".repeat(100_000));
+    quickly("a wide scalar to mend", || assert!(parse_documents(&wide).is_err()));
+}
+
+#[test]
+fn json_that_is_not_yaml_is_read_as_json() {
+    let long = "k".repeat(2_000);
+    assert_eq!(one(&format!("{{\"{long}\": null}}")), json!({ long.as_str(): null }));
+    assert_eq!(one("{\"a\": \"\u{7f}\", \"b\": 1.0}"), json!({"a": "\u{7f}", "b": 1}));
+    assert_eq!(parse_documents("{\"a\": 1}\n{\"b\": null}\n").unwrap(), [json!({"a": 1}), json!({"b": null})]);
+    assert_eq!(refused("{\"a\": 1, \"a\": 2}"), "duplicate key \"a\" at line 1, column 10");
+    let deep = format!("{{\"{long}\": {}{}}}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1));
+    assert!(parse_documents(&deep).is_err());
+    assert!(parse_documents("{\"a\": 1}\nb: 2\n").is_err());
+}
+
+#[test]
+fn a_patch_ends_where_its_last_character_does() {
+    let read = |text: &str| parse_patch_documents(text).unwrap();
+    for block in ["|\n  a\n  b\n", "|+\n  a\n  b\n\n\n", "|-\n  a\n  b", "|\n  a\n  b\n  \n"] {
+        assert_eq!(read(&format!("v: {block}")), [json!({"v": "a\nb"})], "{block:?}");
+        assert_eq!(
+            read(&format!("x: 1\nv:\n- w: {}", block.replace("\n ", "\n    "))),
+            [json!({"x": 1, "v": [{"w": "a\nb"}]})]
+        );
+    }
+    assert_eq!(read("v: |\n  a\n# end\n"), [json!({"v": "a\n"})]);
+    assert_eq!(read("v: |\n  a\n---\nw: |\n  b\n"), [json!({"v": "a\n"}), json!({"w": "b"})]);
+    assert_eq!(read("b: &b {c: 1}\nv:\n  <<: *b\n  d: |\n    a\n"), [json!({"b": {"c": 1}, "v": {"d": "a", "c": 1}})]);
+    // In a file kubectl ends the last line itself.
+    assert_eq!(one("v: |\n  a"), json!({"v": "a\n"}));
+}
+
+#[test]
+fn positions_know_the_letters_of_a_scalar() {
+    let positions = parse_positions("a: 1.10\nb: [0x1F, &x 'it''s', *x]\n");
+    let text = |pointer: &str| positions[0].text(pointer);
+    assert_eq!((text("/a"), text("/b/0"), text("/b/1")), (Some("1.10"), Some("0x1F"), Some("it's")));
+    assert_eq!((text("/b/2"), text("/b"), text("/c")), (Some("it's"), None, None));
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     let depth = 100_000;
     quickly("flow", || refused(&"[".repeat(depth)));
@@ -591,5 +698,30 @@ proptest! {
         if let Ok(values) = parse_documents(&text) {
             prop_assert_eq!(values.len(), positions.len());
         }
+    }
+}
+
+/// Forms that <https://github.com/yaml/yaml-test-suite> (MIT) tests and `kubectl` 1.32 reads in another way, each with the reason.
+#[test]
+fn deviations_from_kubectl_are_these() {
+    for (text, expected) in [
+        // kubectl lets the merge key win where it stands last; the specification of merge keys lets it never win.
+        ("x: &x {a: 1}\nv: {a: 2, <<: *x}\n", json!({"x": {"a": 1}, "v": {"a": 2}})),
+        // kubectl makes 8, 1000 and true of such keys, which no author means.
+        ("010: a\n1e3: b\nyes: c\n", json!({"010": "a", "1e3": "b", "yes": "c"})),
+        // kubectl takes the odd mixtures of cases for text; the library does not look at the case.
+        ("a: tRUE\nb: nULL\n", json!({"a": true, "b": null})),
+        // kubectl refuses directives, tags of an application, names with dots, blanks that are tabs and flow mappings that are not JSON.
+        ("%YAML 1.2\n---\na: 1\n", json!({"a": 1})),
+        ("a: &x-y.z b\n", json!({"a": "b"})),
+        ("a:\n-\tb\n", json!({"a": ["b"]})),
+        ("{a: 1,}\n", json!({"a": 1})),
+        ("a: \"\\ud83d\\ude00\"\n", json!({"a": "\u{1f600}"})),
+    ] {
+        assert_eq!(one(text), expected, "{text:?}");
+    }
+    // kubectl takes the last of two, cuts the text off at the wrong indentation, and knows an escape that YAML does not.
+    for text in ["a: 1\na: 2\n", "  a: 1\n b: 2\n", "a: \"\\'\"\n", "a: 'b'#c\n", "a: |#c\n  x\n", "a: 1e400\n"] {
+        assert!(parse_documents(text).is_err(), "{text:?}");
     }
 }

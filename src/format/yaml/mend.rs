@@ -1,0 +1,172 @@
+//! Text that `kubectl` reads although YAML 1.2 forbids it, rewritten so that the library reads it as well.
+//!
+//! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), and lets the lines of a quoted scalar begin anywhere.
+//! Blanks mend both and change no value: one before the colon, some in front of the line. Every other text stays an error.
+
+use serde_saphyr::granit_parser::{ErrorKind, Options, ScanError, Scanner, StrInput, TokenType};
+
+use super::Location;
+
+/// Most bytes that are scanned or added to mend one text. Each quoted scalar to mend costs two scans, and each alias at the
+/// beginning of a line one, so that a text of many must not cost their square.
+const MAX_WORK: usize = 16 << 20;
+
+/// A text with blanks added.
+pub(super) struct Mended {
+    pub text: String,
+    added: Vec<Blanks>,
+}
+
+/// Blanks that the text as it was written does not have.
+struct Blanks {
+    /// From 1.
+    line: usize,
+    /// From 0, in the mended text.
+    column: usize,
+    count: usize,
+}
+
+impl Mended {
+    /// Adds blanks wherever they help; `None` where none do.
+    pub(super) fn of(text: &str) -> Option<Mended> {
+        let mut mended = Mended { text: text.to_owned(), added: Vec::new() };
+        let mut work = MAX_WORK;
+        loop {
+            work = work.checked_sub(mended.text.len())?;
+            let (keys, error) = scan(&mended.text);
+            // What stands behind such a key is read as something else until there is a blank.
+            if !keys.is_empty() {
+                mended.part_alias_keys(&keys);
+                continue;
+            }
+            let Some(error) = error else { break };
+            if *error.kind() == ErrorKind::SimpleKeyExpected {
+                mended.part_alias_keys(&[AliasEnd::at(&mended.text, &error)?]);
+            } else {
+                work = work.checked_sub(mended.indent_quoted_scalar(&error, work)?)?;
+            }
+        }
+        (!mended.added.is_empty()).then_some(mended)
+    }
+
+    /// The place in the text as it was written.
+    pub(super) fn written(&self, location: Location) -> Location {
+        let line = self.added.iter().filter(|blanks| blanks.line as u64 == location.line);
+        let before = line.filter(|blanks| blanks.column as u64 + 1 < location.column);
+        let count: usize = before.map(|blanks| blanks.count).sum();
+        Location { line: location.line, column: location.column.saturating_sub(count as u64).max(1) }
+    }
+
+    /// Indents the lines of the quoted scalar that an error is about beyond its first character. Returns how many bytes that
+    /// was worth; `None` where the error is about something else, or more than `most` would be added.
+    fn indent_quoted_scalar(&mut self, error: &ScanError, most: usize) -> Option<usize> {
+        if !matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation) {
+            return None;
+        }
+        // A text that ends there has an open quote, and the error for that says where it is; at the end of a line it is not about
+        // indentation again.
+        let before = self.text.get(..error.marker().byte_offset()?)?.trim_end().trim_end_matches('\\');
+        let open = scan(before).1.filter(|error| *error.kind() == ErrorKind::UnclosedQuotedScalar)?;
+        let start = open.marker().byte_offset()?;
+        let end = start + 1 + length_in_quotes(self.text.get(start..)?)?;
+        let (head, rest) = self.text.split_at_checked(start)?;
+        let (scalar, tail) = rest.split_at_checked(end - start)?;
+        // Indented, the marker of a document would be text.
+        let is_marker = |line: &str| {
+            matches!(line.split_whitespace().next(), Some("---" | "...")) && !line.starts_with([' ', '\t'])
+        };
+        if scalar.split('\n').skip(1).any(is_marker) {
+            return None;
+        }
+        let count = open.marker().col() + 1;
+        let lines = scalar.matches('\n').count();
+        if lines.checked_mul(count)? > most {
+            return None;
+        }
+        let blanks = " ".repeat(count);
+        let mut text = String::with_capacity(self.text.len() + lines * count);
+        text.push_str(head);
+        for (index, line) in scalar.split_inclusive('\n').enumerate() {
+            if index > 0 && !line.trim().is_empty() {
+                text.push_str(&blanks);
+                self.added.push(Blanks { line: open.marker().line() + index, column: 0, count });
+            }
+            text.push_str(line);
+        }
+        text.push_str(tail);
+        let work = before.len() + lines * count;
+        self.text = text;
+        Some(work)
+    }
+
+    /// Puts a blank in front of the colon of each alias that is a key; `keys` are where those aliases end, in order.
+    fn part_alias_keys(&mut self, keys: &[AliasEnd]) {
+        let (mut text, mut done, mut line, mut on_line) = (String::with_capacity(self.text.len()), 0, 0, 0);
+        for key in keys {
+            let Some(part) = self.text.get(done..key.offset) else { continue };
+            on_line = if key.line == line { on_line + 1 } else { 0 };
+            line = key.line;
+            text.push_str(part);
+            text.push(' ');
+            done = key.offset;
+            self.added.push(Blanks { line, column: key.column + on_line, count: 1 });
+        }
+        text.push_str(self.text.get(done..).unwrap_or_default());
+        self.text = text;
+    }
+}
+
+/// The colon that an alias ends in.
+struct AliasEnd {
+    offset: usize,
+    line: usize,
+    column: usize,
+}
+
+impl AliasEnd {
+    /// The end of the alias that an error is about, if a colon is its last character.
+    fn at(text: &str, error: &ScanError) -> Option<AliasEnd> {
+        let start = error.marker().byte_offset()?;
+        let name =
+            text.get(start..)?.split_whitespace().next().filter(|name| name.starts_with('*') && name.len() > 2)?;
+        let name = name.strip_suffix(':')?;
+        let column = error.marker().col() + name.chars().count();
+        Some(AliasEnd { offset: start + name.len(), line: error.marker().line(), column })
+    }
+}
+
+/// Reads a text token by token, and returns the aliases whose name ends in a colon, and what ended the reading too early.
+fn scan(text: &str) -> (Vec<AliasEnd>, Option<ScanError>) {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut keys = Vec::new();
+    for token in Scanner::with_options(StrInput::new(text), options) {
+        let (span, token) = match token {
+            Ok(token) => token.into_parts(),
+            Err(error) => return (keys, Some(error)),
+        };
+        if let TokenType::Alias(name) = &token
+            && name.len() > 1
+            && name.ends_with(':')
+            && let Some(end) = span.end.byte_offset()
+        {
+            keys.push(AliasEnd { offset: end - 1, line: span.end.line(), column: span.end.col() - 1 });
+        }
+    }
+    (keys, None)
+}
+
+/// How many bytes stand between the quote that a text begins with and the one that ends the scalar.
+fn length_in_quotes(text: &str) -> Option<usize> {
+    let (quote, rest) = text.as_bytes().split_first()?;
+    let mut index = 0;
+    loop {
+        let byte = rest.get(index)?;
+        index += match byte {
+            b'\\' if *quote == b'"' => 2,
+            b'\'' if *quote == b'\'' && rest.get(index + 1) == Some(&b'\'') => 2,
+            byte if byte == quote => return Some(index),
+            _ => 1,
+        };
+    }
+}
