@@ -137,7 +137,8 @@ pub fn build(
     let patches: Vec<Patch> = spec.kustomize.iter().flat_map(|kustomize| &kustomize.patches).map(as_patch).collect();
     let mut reports = apply_patches(&mut list, &patches)?;
     for report in &mut reports {
-        if report.objects.is_empty() {
+        // Without a target a patch names its object; the one that names none is empty.
+        if report.objects.is_empty() && patches.get(report.index).is_some_and(|patch| patch.target.is_some()) {
             let warning = unmatched(report, &patches, &list);
             if options.strict {
                 return Err(BuildError::UnmatchedPatch {

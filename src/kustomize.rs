@@ -24,7 +24,7 @@
 //! | 11 | `add`, `replace` or `test` without `value` | writes or expects `null` | error |
 //! | 12 | `move` into its own child | panics | error |
 //! | 13 | a patch that takes away `apiVersion`, `kind` or `metadata.name` | fails later or drops the object | error that names patch and object |
-//! | 14 | an empty JSON patch (`[]`) | "qualifies as both" error | error that says it is empty |
+//! | 14 | a patch of comments only, or an empty JSON patch (`[]`) | "qualifies as both" error up to 5.5, nothing later | changes nothing |
 //! | 15 | a selector that is a legal Go expression but not one of the `regex` crate (`a{`) | accepted | error |
 //! | 16 | a patch whose text is not needed by any object (target selects nothing) | not checked for errors of its operations | its syntax, operations and pointers are checked |
 //! | 17 | `$patch: replace` or `delete` for something that is no mapping | error | obeyed |
@@ -32,8 +32,13 @@
 //! | 19 | items beside `$patch: delete` in a list | kept if the old list had items | kept: they replace the list |
 //! | 20 | `$patch: replace` in an item of a keyed list | no effect on an item that exists | obeyed |
 //! | 21 | items beside `$patch: replace` in a list | merged with old items of the same key | they are the list |
+//! | 22 | a number or boolean as a label of a JSON patch, of a patch without target, or in a pod template | stays one, which no API server takes | text, as in other labels and annotations |
+//! | 23 | a mapping or list as a label or annotation | empty text | error |
+//! | 24 | `test`, `copy` or `move` of `/metadata/annotations` or `/metadata` | includes annotations of kustomize itself | only those of the object |
+//! | 25 | `annotations` or `labels` that are null, text or a list in a strategic merge patch | skipped | null removes them, the rest is an error |
 
 mod json_patch;
+mod metadata;
 mod patch;
 mod resource;
 mod selector;

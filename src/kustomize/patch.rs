@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::json_patch::{JsonPatch, JsonPatchError};
+use super::metadata;
 use super::resource::{Resource, ResourceList, effective_namespace, group_version, kind, name, namespace};
 use super::selector::{CompiledSelector, Selector, SelectorError};
 use super::strategic_merge::{self, MergeError};
@@ -106,6 +107,9 @@ pub enum PatchErrorKind {
     Merge(#[from] MergeError),
     #[error("the patch takes away {0}, which every object needs")]
     IdentityLost(&'static str),
+    /// Something other than text as a label or annotation.
+    #[error("{0}, and the values of labels and annotations are text")]
+    NotText(String),
 }
 
 fn known(candidates: &[String]) -> String {
@@ -123,15 +127,18 @@ impl Patch {
     /// # Errors
     /// It is empty, not YAML, neither a list of operations nor partial objects, or it lacks a target it needs.
     pub fn read(&self) -> Result<PatchBody, PatchErrorKind> {
-        let text = self.patch.trim();
-        if text.is_empty() {
+        if self.patch.trim().is_empty() {
             return Err(PatchErrorKind::Empty);
         }
         // The text as written is what line and column of an error refer to.
         let mut documents = yaml::parse_patch_documents(&self.patch).map_err(PatchErrorKind::Yaml)?;
+        if documents.is_empty() {
+            // Comments only. A patch that somebody commented out must not stop a build.
+            return Ok(PatchBody::Json6902(JsonPatch { operations: Vec::new() }));
+        }
         if let [Value::Array(operations)] = documents.as_slice() {
             let patch = JsonPatch::from_operations(operations)?;
-            return if self.target.is_some() {
+            return if self.target.is_some() || patch.operations.is_empty() {
                 Ok(PatchBody::Json6902(patch))
             } else {
                 Err(PatchErrorKind::TargetMissing)
@@ -140,11 +147,11 @@ impl Patch {
         for document in &documents {
             check_partial_object(document).map_err(PatchErrorKind::Shape)?;
         }
+        metadata::keep_written_text(&mut documents, &self.patch);
         // kubectl writes several objects as one List, and kustomize takes it for them.
         documents = documents.into_iter().flat_map(flatten_list).collect();
         match (documents.len(), &self.target) {
-            (0, _) => Err(PatchErrorKind::Empty),
-            (1, _) | (_, None) => Ok(PatchBody::StrategicMerge(documents)),
+            (0 | 1, _) | (_, None) => Ok(PatchBody::StrategicMerge(documents)),
             (several, Some(_)) => Err(PatchErrorKind::SeveralDocuments(several)),
         }
     }
@@ -210,16 +217,21 @@ fn compile(target: &Selector) -> Result<CompiledSelector, Failure> {
 }
 
 fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Applied {
-    let target = patch.target.clone().unwrap_or_default();
-    let selector = compile(&target)?;
     let mut objects = Vec::new();
+    // Only an empty patch may have no target.
+    let Some(target) = &patch.target else { return Ok((PatchKind::Json6902, String::new(), objects)) };
+    let selector = compile(target)?;
     for resource in list.0.iter_mut().filter(|resource| selector.matches(resource)) {
         let id = resource.current_id();
         let before = resource.object.clone();
         // A patch may rename: references follow by the name it had.
         resource.remember_id();
-        body.apply(&mut resource.object).map_err(|error| (Some(Box::new(id.clone())), error.into()))?;
-        check_identity(&resource.object).map_err(|kind| (Some(Box::new(id.clone())), kind))?;
+        metadata::add_annotations(&mut resource.object);
+        body.apply(&mut resource.object)
+            .map_err(PatchErrorKind::from)
+            .and_then(|()| check_identity(&resource.object))
+            .and_then(|()| metadata::settle(&mut resource.object).map_err(PatchErrorKind::NotText))
+            .map_err(|kind| (Some(Box::new(id.clone())), kind))?;
         objects.push(PatchedObject { object: id, deleted: false, changes: changed_paths(&before, &resource.object) });
     }
     Ok((PatchKind::Json6902, target.to_string(), objects))
@@ -247,14 +259,18 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
             }
             let id = resource.current_id();
             let before = resource.object.clone();
-            match merge_keeping_identity(resource, document) {
+            let merged = merge_keeping_identity(resource, document).map_err(PatchErrorKind::from).and_then(|kept| {
+                metadata::settle(&mut resource.object).map_err(PatchErrorKind::NotText)?;
+                Ok(kept)
+            });
+            match merged {
                 Ok(kept) => {
                     let changes = if kept { changed_paths(&before, &resource.object) } else { Vec::new() };
                     objects.push(PatchedObject { object: id, deleted: !kept, changes });
                     kept
                 }
                 Err(error) => {
-                    failure = Some((Some(Box::new(id)), error.into()));
+                    failure = Some((Some(Box::new(id)), error));
                     true
                 }
             }
@@ -463,12 +479,109 @@ mod tests {
         assert!(reports[0].objects.is_empty());
     }
 
-    #[test]
-    fn only_true_and_false_are_booleans_in_a_patch() {
+    fn patched(kind: &str, text: &str) -> Value {
         let mut list = list();
-        let text = "- {op: add, path: /metadata/labels, value: {y: on, a: yes}}";
-        apply_patches(&mut list, &[patch(kind_target("Namespace"), text)]).unwrap();
-        assert_eq!(list.0[0].object["metadata"]["labels"], json!({"y": "on", "a": "yes"}));
+        let reports = apply_patches(&mut list, &[patch(kind_target(kind), text)]).unwrap();
+        assert!(!reports[0].objects.is_empty());
+        list.0.iter().find(|resource| super::kind(&resource.object) == kind).unwrap().object.clone()
+    }
+
+    #[test]
+    fn words_of_yaml_1_1_are_booleans_in_a_json_patch_and_text_in_a_merge_patch() {
+        let object = patched("Namespace", "- {op: add, path: /spec, value: {y: on, a: yes, b: off}}");
+        assert_eq!(object["spec"], json!({"y": true, "a": true, "b": false}));
+        let object = patched("Namespace", "kind: X\nmetadata: {name: x}\nspec: {y: on, a: yes}");
+        assert_eq!(object["spec"], json!({"y": "on", "a": "yes"}));
+    }
+
+    #[test]
+    fn annotations_exist_while_a_json_patch_runs() {
+        for (operations, expected) in [
+            ("[{op: add, path: /metadata/annotations/a.b~1c, value: d}]", Some(json!({"a.b/c": "d"}))),
+            ("[{op: replace, path: /metadata/annotations/a, value: d}]", Some(json!({"a": "d"}))),
+            ("[{op: remove, path: /metadata/annotations}]", None),
+            ("[{op: test, path: /metadata/annotations/a, value: null}]", None),
+            ("[{op: add, path: /metadata/annotations, value: {}}]", None),
+            ("[{op: add, path: /metadata/annotations, value: null}]", None),
+            ("[{op: add, path: /metadata/annotations/a, value: null}]", None),
+            ("[{op: copy, from: /kind, path: /metadata/annotations/k}]", Some(json!({"k": "Namespace"}))),
+        ] {
+            assert_eq!(
+                patched("Namespace", operations)["metadata"].get("annotations"),
+                expected.as_ref(),
+                "{operations}"
+            );
+        }
+        let target = || kind_target("Namespace");
+        for (operations, message) in [
+            ("[{op: remove, path: /metadata/annotations/a}]", "there is no key a"),
+            ("[{op: test, path: /metadata/annotations, value: null}]", "the value is another one"),
+            (
+                "[{op: remove, path: /metadata/annotations}, {op: add, path: /metadata/annotations/a, value: b}]",
+                "/metadata/annotations does not exist",
+            ),
+            ("[{op: add, path: /metadata/labels/a, value: b}]", "/metadata/labels does not exist"),
+            ("[{op: add, path: /metadata/annotations, value: text}]", "metadata.annotations is not a mapping"),
+            ("[{op: add, path: /metadata/annotations/a, value: {b: c}}]", "metadata.annotations.a is a mapping"),
+            ("[{op: add, path: /metadata/labels, value: {a: [b]}}]", "metadata.labels.a is a list"),
+        ] {
+            let error = error(target(), operations);
+            assert!(error.contains(message), "{operations}: {error}");
+        }
+    }
+
+    #[test]
+    fn labels_and_annotations_become_text_with_the_letters_of_a_merge_patch() {
+        let text = "kind: X\nmetadata:\n  name: x\n  labels: {a: 4711, b: true, c: 1.10, d: null}\n  \
+                    annotations: {a: 0644, b: 0x1F, c: True, d: 1e3, e: ~}\n\
+                    spec: {template: {metadata: {annotations: {port: 9090, version: 1.10}}}}\n";
+        let object = patched("Deployment", text);
+        assert_eq!(object["metadata"]["labels"], json!({"a": "4711", "b": "true", "c": "1.10"}));
+        assert_eq!(object["metadata"]["annotations"], json!({"a": "0644", "b": "0x1F", "c": "True", "d": "1e3"}));
+        let template = &object["spec"]["template"]["metadata"]["annotations"];
+        assert_eq!(template, &json!({"port": "9090", "version": "1.10"}));
+
+        let listed = format!("kind: XList\nitems:\n- {}", text.replace('\n', "\n  ").trim_end());
+        assert_eq!(patched("Deployment", &listed)["metadata"]["labels"]["c"], json!("1.10"));
+
+        // kustomize makes JSON of a JSON patch before it writes the annotation.
+        let text = "- {op: add, path: /metadata/annotations, value: {a: 0644, b: 1.10, c: yes}}\n\
+                    - {op: add, path: /metadata/labels, value: {a: 1}}\n";
+        let object = patched("Deployment", text);
+        assert_eq!(object["metadata"]["annotations"], json!({"a": "420", "b": "1.1", "c": "true"}));
+        assert_eq!(object["metadata"]["labels"], json!({"a": "1"}));
+    }
+
+    #[test]
+    fn the_last_block_scalar_of_a_patch_has_no_final_line_break() {
+        for block in
+            ["|\n  a\n  b\n", "|-\n  a\n  b", "|+\n  a\n  b\n\n\n", "|2\n  a\n  b\n  \n", "&x | # note\n  a\n  b\n"]
+        {
+            let text = format!("kind: X\nmetadata: {{name: x}}\nspec: {block}");
+            assert_eq!(patched("Namespace", &text)["spec"], "a\nb", "{block:?}");
+            let text = format!("- op: add\n  path: /spec\n  value: {}", block.replace("\n  ", "\n    "));
+            assert_eq!(patched("Namespace", &text)["spec"], "a\nb", "{block:?}");
+        }
+        for (text, expected) in [
+            ("kind: X\nmetadata: {name: x}\nspec: |\n  a\n# the end\n", "a\n"),
+            ("kind: X\nspec: |\n  a\nmetadata: {name: x}\n", "a\n"),
+            ("kind: X\nmetadata: {name: x}\nspec: \"a\\n\"\n", "a\n"),
+            ("kind: X\nmetadata: {name: x}\nspec: >\n  a\n  b\n", "a b"),
+        ] {
+            assert_eq!(patched("Namespace", text)["spec"], expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_patch_without_operations_or_documents_changes_nothing() {
+        for text in ["[]", " []\n", "# nothing yet\n", "---\n# nothing\n---\n", "null"] {
+            for target in [kind_target("Deployment"), None] {
+                let (mut list, selected) = (list(), if target.is_some() { 2 } else { 0 });
+                let reports = apply_patches(&mut list, &[patch(target, text)]).unwrap();
+                assert_eq!(reports[0].objects.len(), selected, "{text:?}");
+                assert!(reports[0].objects.iter().all(|object| object.changes.is_empty()), "{text:?}");
+            }
+        }
     }
 
     #[test]
@@ -487,7 +600,6 @@ mod tests {
     fn patches_that_cannot_be_used_say_which_one_and_why() {
         for (target, text, message) in [
             (kind_target("Deployment"), " \n", "must specify a patch: the text is empty"),
-            (kind_target("Deployment"), "---\n", "must specify a patch: the text is empty"),
             (kind_target("Deployment"), "just text", "unable to parse SM or JSON patch: want a list of operations"),
             (
                 kind_target("Deployment"),
@@ -505,7 +617,6 @@ mod tests {
                 "kind: X\nmetadata: {name: a}\n---\nkind: X\nmetadata: {name: a}",
                 "one document, this one has 2; make it 2 patches",
             ),
-            (kind_target("Deployment"), "[]", "the JSON patch has no operations"),
             (kind_target("Deployment"), "- {op: removes, path: /spec}", "operation 1: Unexpected kind: removes"),
             (None, "- {op: remove, path: /spec}", "must specify a target for JSON patch"),
             (kind_target("("), "- {op: remove, path: /spec}", "target.kind: \"(\" is not a regular expression"),
