@@ -7,7 +7,7 @@ use clap::{Subcommand, ValueEnum};
 use flux_operator::secrets::{self, Credentials, SecretError, SecretText};
 
 use crate::common::complete;
-use crate::shell::prompt::{self, SecretSource};
+use crate::shell::prompt::{self, SecretLines, SecretSource};
 use crate::shell::{CliError, Exit, SecretArg, Shell};
 
 mod basic_auth;
@@ -160,13 +160,18 @@ impl PasswordArgs {
 
     /// The password from its source, else from a prompt that asks twice.
     async fn read_or_ask(&self, shell: &Shell) -> Result<SecretText, CliError> {
-        read_or_ask(self.source(), shell, "password", PASSWORD).await
+        read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::One).await
+    }
+
+    /// Like [`PasswordArgs::read_or_ask`], for a password that may be a JSON key of several lines.
+    async fn read_or_ask_for_key(&self, shell: &Shell) -> Result<SecretText, CliError> {
+        read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::OneOrJson).await
     }
 
     /// The password from its source, if there is one.
     async fn read(&self, shell: &Shell) -> Result<Option<SecretText>, CliError> {
         match self.source() {
-            Some(source) => source.read(shell, PASSWORD).await.map(Some),
+            Some(source) => source.read(shell, PASSWORD, SecretLines::One).await.map(Some),
             None => Ok(None),
         }
     }
@@ -185,9 +190,10 @@ async fn read_or_ask(
     shell: &Shell,
     what: &str,
     flag: &str,
+    lines: SecretLines,
 ) -> Result<SecretText, CliError> {
     match source {
-        Some(source) => source.read(shell, flag).await,
+        Some(source) => source.read(shell, flag, lines).await,
         None => prompt::ask_twice(what, flag).await,
     }
 }

@@ -26,8 +26,8 @@ impl SecretSource {
     /// Reads the secret; `flag` is the flag's name, for messages.
     ///
     /// # Errors
-    /// Usage: the source holds more than one line, or no text; failed: it cannot be read.
-    pub async fn read(&self, shell: &Shell, flag: &str) -> Result<SecretText, CliError> {
+    /// Usage: the source holds more lines than it may, or no text; failed: it cannot be read.
+    pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
             SecretSource::Flag(text) if text.secret().expose_secret() == "-" => {
                 Err(CliError::usage(format!("--{flag} -: a dash is taken for no secret"))
@@ -42,15 +42,15 @@ impl SecretSource {
                 }
                 Ok(text.secret().into())
             }
-            SecretSource::Stdin => one_line(&stdin().await?, "standard input"),
-            SecretSource::File(path) => one_line(&file(path)?, &path.display().to_string()),
+            SecretSource::Stdin => without_line_end(&stdin().await?, "standard input", lines),
+            SecretSource::File(path) => without_line_end(&file(path)?, &path.display().to_string(), lines),
             SecretSource::Environment(name) => {
                 let value = std::env::var_os(name).ok_or_else(|| {
                     CliError::usage(format!("the environment variable {name} is not set"))
                         .hint(format!("set it, or give the secret with --{flag}-stdin or --{flag}-file"))
                 })?;
                 let bytes = Zeroizing::new(value.into_encoded_bytes());
-                one_line(&bytes, &format!("the environment variable {name}"))
+                without_line_end(&bytes, &format!("the environment variable {name}"), lines)
             }
         }
     }
@@ -75,11 +75,20 @@ pub fn file(path: &Path) -> Result<Zeroizing<Vec<u8>>, CliError> {
     Ok(bytes)
 }
 
-/// One line of text, without its line end; every other character is kept, spaces among them.
-fn one_line(bytes: &[u8], origin: &str) -> Result<SecretText, CliError> {
+/// How many lines a secret may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretLines {
+    One,
+    /// Several if they are a JSON object: the key files of Google's registries are passwords.
+    OneOrJson,
+}
+
+/// A text without its last line end; every other character is kept, spaces among them.
+fn without_line_end(bytes: &[u8], origin: &str, lines: SecretLines) -> Result<SecretText, CliError> {
     let text = std::str::from_utf8(bytes).map_err(|_| CliError::usage(format!("{origin} is not text in UTF-8")))?;
     let line = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
-    if line.contains(['\n', '\r']) {
+    let is_json = || serde_json::from_str::<std::collections::HashMap<String, serde::de::IgnoredAny>>(line).is_ok();
+    if line.contains(['\n', '\r']) && !(lines == SecretLines::OneOrJson && is_json()) {
         return Err(CliError::usage(format!("{origin} holds more than one line"))
             .hint("a password is one line; its line end does not belong to it"));
     }
@@ -193,7 +202,7 @@ mod tests {
     use super::*;
 
     fn line(bytes: &[u8]) -> Option<Vec<u8>> {
-        one_line(bytes, "x").ok().map(|text| text.expose().to_vec())
+        without_line_end(bytes, "x", SecretLines::One).ok().map(|text| text.expose().to_vec())
     }
 
     #[test]
@@ -202,6 +211,19 @@ mod tests {
             [("a b ", "a b "), (" a\n", " a"), ("a\r\n", "a"), ("\t\n", "\t"), ("", ""), ("\n", ""), ("ü\n", "ü")]
         {
             assert_eq!(line(input.as_bytes()), Some(secret.as_bytes().to_vec()), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn a_json_key_of_several_lines_is_kept_whole_where_it_may_be() {
+        let key = "{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\\nMIIE\\n\"\n}";
+        let read = |text: &str, lines| without_line_end(text.as_bytes(), "x", lines).ok();
+        for end in ["", "\n", "\r\n"] {
+            assert_eq!(read(&format!("{key}{end}"), SecretLines::OneOrJson), Some(key.into()), "{end:?}");
+        }
+        assert_eq!(read(key, SecretLines::One), None);
+        for text in ["a\nb", "{\n", "[\n1]", "\"a\nb\""] {
+            assert_eq!(read(text, SecretLines::OneOrJson), None, "{text:?}");
         }
     }
 

@@ -24,14 +24,18 @@ impl BasicAuth {
 }
 
 /// RFC 7617 §2: a user name with a colon cannot be told from the password.
-pub(super) fn check_user_and_password(username: &str, password: &SecretText) -> Result<Warnings, SecretError> {
+pub(super) fn check_user(username: &str) -> Result<Warnings, SecretError> {
     if username.contains(':') {
         return Err(SecretError::check("username", "a colon ends the user name in HTTP basic authentication"));
     }
+    Ok(odd_characters("the user name", username))
+}
+
+pub(super) fn check_user_and_password(username: &str, password: &SecretText) -> Result<Warnings, SecretError> {
+    let mut warnings = check_user(username)?;
     let Some(text) = password.expose_text() else {
         return Err(SecretError::check("password", "it is not text in UTF-8"));
     };
-    let mut warnings = odd_characters("the user name", username);
     warnings.extend(odd_characters("the password", text));
     Ok(warnings)
 }

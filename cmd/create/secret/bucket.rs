@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use flux_operator::secrets::{Bucket, Credentials};
 
 use super::{SecretArgs, read_or_ask, source};
+use crate::shell::prompt::SecretLines;
 use crate::shell::{CliError, SecretArg, Shell};
 
 /// Create a Secret with the keys of an S3-compatible bucket
@@ -55,7 +56,7 @@ impl Args {
             key.secretkey_file.as_deref(),
             key.secretkey_env.as_deref(),
         );
-        let secret_key = read_or_ask(source, shell, "secret key", "secretkey").await?;
+        let secret_key = read_or_ask(source, shell, "secret key", "secretkey", SecretLines::One).await?;
         Ok(Credentials::Bucket(Bucket { access_key: self.accesskey.clone(), secret_key }))
     }
 }

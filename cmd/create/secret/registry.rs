@@ -17,7 +17,11 @@ use crate::shell::{CliError, Shell};
     --username=flux --password-stdin\n\n  \
     # From a file, checked by the API server but not stored\n  \
     flux-operator create secret registry oci-token-auth --server=ghcr.io \\\n    \
-    --username=flux --password-file=token.txt --dry-run=server")]
+    --username=flux --password-file=token.txt --dry-run=server\n\n  \
+    # The key of a Google service account, as it was downloaded\n  \
+    flux-operator create secret registry gar-auth \\\n    \
+    --server=europe-docker.pkg.dev --username=_json_key \\\n    \
+    --password-file=key.json")]
 pub struct Args {
     #[command(flatten)]
     pub secret: SecretArgs,
@@ -33,7 +37,7 @@ pub struct Args {
 
 impl Args {
     pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
-        let password = self.password.read_or_ask(shell).await?;
+        let password = self.password.read_or_ask_for_key(shell).await?;
         let (server, username) = (self.server.clone(), self.username.clone());
         Ok(Credentials::Registry(Registry { server, username, password }))
     }
