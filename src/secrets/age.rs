@@ -8,7 +8,11 @@ const CHARSET: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 pub(super) fn check(text: &str) -> Result<bool, &'static str> {
     let mut plugin = false;
     let mut keys = 0;
-    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        // The reader of age, which Flux uses, takes neither blanks around an identity nor a comment behind some.
+        if line.trim() != line {
+            return Err("a line begins or ends with blanks, which Flux does not read: take them out");
+        }
         if line.starts_with("age1") {
             return Err("it holds a recipient, which is public; the identity begins with AGE-SECRET-KEY-");
         }
@@ -105,6 +109,11 @@ mod tests {
         for text in ["", "# only", "age1xyz", "hello", "AGE-SECRET-KEY-1XXXX", &identity().to_lowercase()] {
             assert!(check(text).is_err(), "{text}");
         }
+        for text in [format!("  {}\n", identity()), format!("{} \n", identity()), format!("  # note\n{}\n", identity())]
+        {
+            assert!(check(&text).unwrap_err().contains("blanks"), "{text:?}");
+        }
+        assert_eq!(check(&format!("# note\r\n\r\n{}\r\n", identity())), Ok(false));
         assert_eq!(check(&encode("age-plugin-yubikey-", &[1; 20])), Ok(true));
         assert_eq!(check(&encode("age-secret-key-pq-", &[1; 32])), Ok(false));
     }

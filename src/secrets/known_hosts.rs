@@ -4,16 +4,34 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ssh_key::known_hosts::{Entry, HostPatterns, Marker};
+use ssh_key::PublicKey;
+use ssh_key::known_hosts::Marker;
 
 use super::{SecretError, Warnings};
 
+/// Types of keys that Go's SSH library reads (golang.org/x/crypto/ssh 0.41); Flux refuses a whole file for one of another type.
+const GO_TYPES: [&str; 8] = [
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+    "sk-ssh-ed25519@openssh.com",
+    "ssh-dss",
+    "ssh-ed25519",
+    "ssh-rsa",
+];
+/// The ending of the type of a certificate, after the type of its key.
+const CERTIFICATE: &str = "-cert-v01@openssh.com";
 /// Length of the salt and of the HMAC-SHA1 in a hashed host name.
 const HASH_BYTES: usize = 20;
 
 pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
     let what = "knownhosts-file";
     let Ok(text) = std::str::from_utf8(file) else { return Err(SecretError::check(what, "it is not text in UTF-8")) };
+    if text.starts_with('\u{feff}') {
+        let error = SecretError::check(what, "it begins with a byte order mark, which becomes part of the first line");
+        return Err(error.hint("save the file as UTF-8 without it"));
+    }
     let mut warnings = vec![];
     let mut trusted = 0;
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())) {
@@ -21,9 +39,9 @@ pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
             continue;
         }
         match read_line(line) {
-            Ok(Line { revoked, note }) => {
+            Ok(Line { revoked, notes }) => {
                 trusted += usize::from(!revoked);
-                warnings.extend(note.map(|note| format!("{what} line {number}: {note}")));
+                warnings.extend(notes.into_iter().map(|note| format!("{what} line {number}: {note}")));
             }
             Err(problem) => return Err(SecretError::check(format!("{what} line {number}"), problem)),
         }
@@ -37,34 +55,52 @@ pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
 
 struct Line {
     revoked: bool,
-    note: Option<String>,
+    notes: Vec<String>,
 }
 
-fn read_line(line: &str) -> Result<Line, &'static str> {
+fn read_line(line: &str) -> Result<Line, String> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (marker, rest) = match fields.split_first() {
         Some((first, rest)) if first.starts_with('@') => (Some(*first), rest),
         _ => (None, fields.as_slice()),
     };
     if marker.is_some_and(|m| m.parse::<Marker>().is_err()) {
-        return Err("the marker is neither @cert-authority nor @revoked");
+        return Err("the marker is neither @cert-authority nor @revoked".to_owned());
     }
-    let [hosts, algorithm, key, ..] = rest else { return Err("it is not `hosts key-type key`") };
+    let [hosts, algorithm, key, comment @ ..] = rest else {
+        return Err("it is not `hosts key-type key`".to_owned());
+    };
     check_hosts(hosts)?;
     if algorithm.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("it is a key of SSH version 1, which nobody uses any more");
+        return Err("it is a key of SSH version 1, which Flux does not read".to_owned());
     }
     let revoked = marker == Some("@revoked");
-    // The parser wants single spaces.
-    let parsed: Result<Entry, _> = format!("{hosts} {algorithm} {key}").parse();
-    match parsed {
-        Ok(entry) => Ok(Line { revoked, note: odd_hosts(entry.host_patterns()) }),
-        // A key of a type the parser does not know is taken if it says the same type inside.
-        Err(_) if names_itself(key, algorithm) => {
-            Ok(Line { revoked, note: Some(format!("keys of type {algorithm} are not checked")) })
-        }
-        Err(_) => Err("the host key does not parse"),
+    let mut notes = odd_hosts(hosts);
+    let blob = STANDARD.decode(key).map_err(|_| "the host key does not parse")?;
+    // Flux goes by the type inside of the key, whatever the line says.
+    let type_ = type_of(&blob).ok_or("the host key does not parse")?;
+    if !GO_TYPES.contains(&type_.strip_suffix(CERTIFICATE).unwrap_or(type_)) {
+        return Err(format!("Flux does not know keys of type {type_}, and refuses the whole file"));
     }
+    if *algorithm != type_ {
+        notes.push(format!("the line says {algorithm}, its key is one of type {type_}, and Flux goes by the key"));
+    }
+    if type_.ends_with(CERTIFICATE) {
+        notes.push(format!("keys of type {type_} are not checked"));
+    } else if PublicKey::from_bytes(&blob).is_err() {
+        return Err("the host key does not parse".to_owned());
+    }
+    if comment.iter().any(|word| STANDARD.decode(word).is_ok_and(|blob| type_of(&blob).is_some())) {
+        notes.push("Flux reads the first key of a line only: write a line for each key".to_owned());
+    }
+    Ok(Line { revoked, notes })
+}
+
+/// The type that a key says it has (RFC 4253 §6.6).
+fn type_of(blob: &[u8]) -> Option<&str> {
+    let (length, rest) = blob.split_first_chunk::<4>()?;
+    let name = rest.get(..u32::from_be_bytes(*length) as usize)?;
+    std::str::from_utf8(name).ok().filter(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
 fn check_hosts(hosts: &str) -> Result<(), &'static str> {
@@ -90,27 +126,22 @@ fn check_hosts(hosts: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn odd_hosts(hosts: &HostPatterns) -> Option<String> {
-    match hosts {
-        HostPatterns::Patterns(patterns) if patterns.iter().any(|p| p == "*") => {
-            Some("the key is trusted for every host".to_owned())
+/// What is odd about the names of a line that no host has.
+fn odd_hosts(hosts: &str) -> Vec<String> {
+    let mut notes = vec![];
+    for host in hosts.split(',').map(|host| host.trim_start_matches('!')).filter(|host| !host.starts_with('|')) {
+        if host == "*" {
+            notes.push("the key is trusted for every host".to_owned());
+        } else if let Some((scheme, _)) = host.split_once("://") {
+            notes.push(format!("{host} is an address: leave {scheme}:// and the path out, or no host matches"));
+        } else if let Some((user, _)) = host.split_once('@') {
+            notes.push(format!("{host} is a user and a host: leave {user}@ out, or no host matches"));
+        } else if !host.starts_with('[') && host.matches(':').count() == 1 {
+            // `host:22` without brackets is a host name that never matches; IPv6 addresses have more colons.
+            notes.push("a host with a port is written as [host]:port".to_owned());
         }
-        // `host:22` without brackets is a host name that never matches; IPv6 addresses have more colons.
-        HostPatterns::Patterns(patterns)
-            if patterns.iter().any(|p| !p.starts_with('[') && p.matches(':').count() == 1) =>
-        {
-            Some("a host with a port is written as [host]:port".to_owned())
-        }
-        _ => None,
     }
-}
-
-/// Whether an SSH key blob begins with the given type name (RFC 4253 §6.6).
-fn names_itself(key: &str, algorithm: &str) -> bool {
-    let Ok(blob) = STANDARD.decode(key) else { return false };
-    let known = ["ssh-ed25519", "ssh-rsa"].contains(&algorithm) || algorithm.starts_with("ecdsa-sha2-");
-    let length = blob.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes) as usize);
-    !known && length == Some(algorithm.len()) && blob.get(4..4 + algorithm.len()) == Some(algorithm.as_bytes())
+    notes
 }
 
 #[cfg(test)]
@@ -162,12 +193,46 @@ mod tests {
     }
 
     #[test]
-    fn odd_hosts_and_unknown_key_types_warn() {
-        let unknown = STANDARD.encode(b"\0\0\0\x07ssh-newrest");
-        for line in [format!("* {KEY}"), format!("github.com:22 {KEY}"), format!("github.com ssh-new {unknown}")] {
-            assert_eq!(check(line.as_bytes()).map(|w| w.len()), Ok(1), "{line}");
+    fn odd_lines_warn() {
+        for (line, words) in [
+            (format!("* {KEY}"), "trusted for every host"),
+            (format!("github.com:22 {KEY}"), "written as [host]:port"),
+            (format!("git@github.com {KEY}"), "leave git@ out"),
+            (format!("https://github.com/a {KEY}"), "leave https:// and the path out"),
+            (format!("github.com {KEY} {KEY}"), "first key of a line only"),
+            (
+                format!("github.com {KEY} ecdsa-sha2-nistp256 {}", KEY.split(' ').nth(1).unwrap()),
+                "first key of a line only",
+            ),
+            (format!("github.com {}", KEY.replace("ssh-ed25519", "ssh-rsa")), "the line says ssh-rsa"),
+        ] {
+            let warnings = check(line.as_bytes()).unwrap();
+            assert!(matches!(warnings.as_slice(), [only] if only.contains(words)), "{line}: {warnings:?}");
         }
-        assert_eq!(check(format!("fd00::1 {KEY}").as_bytes()), Ok(vec![]));
+        for line in [format!("fd00::1 {KEY}"), format!("github.com {KEY} a note of three words")] {
+            assert_eq!(check(line.as_bytes()), Ok(vec![]), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_key_type_that_makes_flux_refuse_the_file_is_an_error() {
+        let unknown = STANDARD.encode(b"\0\0\0\x0cssh-mldsa-65");
+        let error =
+            check(format!("github.com {KEY}\nother ssh-mldsa-65 {unknown}\n").as_bytes()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "knownhosts-file line 2: Flux does not know keys of type ssh-mldsa-65, and refuses the whole file"
+        );
+        let certificate = STANDARD.encode(b"\0\0\0\x20ssh-ed25519-cert-v01@openssh.com");
+        let line = format!("@cert-authority *.example.com ssh-ed25519-cert-v01@openssh.com {certificate}");
+        assert_eq!(check(line.as_bytes()).map(|warnings| warnings.len()), Ok(1));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_refused() {
+        for file in [format!("\u{feff}github.com {KEY}\n"), format!("\u{feff}# note\ngithub.com {KEY}\n")] {
+            assert!(check(file.as_bytes()).unwrap_err().to_string().contains("byte order mark"));
+        }
     }
 
     proptest! {

@@ -1,13 +1,20 @@
-//! PEM files with private keys: what is inside, whether it is whole, and which public key belongs to it.
+//! PEM files: the blocks that Flux finds in them, and private keys.
 //!
-//! The forms are RFC 7468, OpenSSL's PKCS#1 and SEC1, and OpenSSH's; line lengths are not checked, as Go does not.
+//! The forms are RFC 7468, OpenSSL's PKCS#1 and SEC1, and OpenSSH's. Flux reads PEM with Go's `encoding/pem`, so that is the
+//! judge here: markers stand at the beginning of a line with nothing behind them, a block that does not decode is skipped, and
+//! line lengths are not checked.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
-use x509_cert::der::Decode;
 use x509_cert::der::asn1::AnyRef;
+use x509_cert::der::{Decode, SliceReader, Tag};
 use zeroize::Zeroizing;
+
+/// What a marker begins with.
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
 
 /// One block of a PEM file.
 pub(super) struct Block {
@@ -15,6 +22,15 @@ pub(super) struct Block {
     pub bytes: Zeroizing<Vec<u8>>,
     /// OpenSSL's old way to encrypt, announced in a header.
     pub old_encryption: bool,
+    pub has_headers: bool,
+}
+
+/// The form of a private key in DER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Pkcs1,
+    Pkcs8,
+    Sec1,
 }
 
 /// Why a file is no usable private key. Nothing of the file is repeated.
@@ -24,6 +40,13 @@ pub(super) enum Problem {
     Empty,
     #[error("it is not a private key in PEM")]
     NotPem,
+    #[error("it begins with a byte order mark, behind which Flux finds no PEM block")]
+    ByteOrderMark,
+    #[error("its line breaks are lost, and Flux finds no PEM block on a single line")]
+    OneLine,
+    /// The line counts from 1.
+    #[error("{marker} does not stand alone at the beginning of line {line}, so that Flux finds no PEM block there")]
+    Misplaced { marker: &'static str, line: usize },
     #[error("the PEM block is damaged")]
     Damaged,
     #[error("it holds a {0}, not a private key")]
@@ -32,6 +55,9 @@ pub(super) enum Problem {
     Encrypted,
     #[error("it holds no valid key")]
     NoKey,
+    /// Only SSH keys are read by their label alone.
+    #[error("the PEM block says {0}, and the key in it has another form")]
+    OtherForm(String),
 }
 
 /// A private key that parsed.
@@ -47,58 +73,182 @@ impl PrivateKey {
     }
 }
 
-/// Reads the first block of a file.
-pub(super) fn first_block(file: &[u8]) -> Result<Block, Problem> {
-    let text = std::str::from_utf8(file).map_err(|_| Problem::NotPem)?;
-    if text.trim().is_empty() {
-        return Err(Problem::Empty);
-    }
-    let (_, rest) = text.split_once("-----BEGIN ").ok_or(Problem::NotPem)?;
-    let (label, rest) = rest.split_once("-----").ok_or(Problem::Damaged)?;
-    let (body, _) = rest.split_once(&format!("-----END {label}-----")).ok_or(Problem::Damaged)?;
-    let is_header = |line: &&str| line.contains(':');
-    let old_encryption = body.lines().filter(is_header).any(|l| l.contains("ENCRYPTED"));
-    let mut base64 = Zeroizing::new(String::with_capacity(body.len()));
-    body.lines().filter(|l| !is_header(l)).for_each(|l| base64.push_str(l.trim()));
-    let bytes = STANDARD.decode(base64.as_bytes()).map_err(|_| Problem::Damaged)?;
-    Ok(Block { label: label.to_owned(), bytes: Zeroizing::new(bytes), old_encryption })
+/// Reads the blocks of a file that Go reads, in order; what does not decode is skipped.
+pub(super) fn blocks(file: &[u8]) -> Blocks<'_> {
+    Blocks { rest: file, at_line_start: true }
 }
 
-/// Reads a private key in PKCS#1, PKCS#8 or SEC1.
+pub(super) struct Blocks<'a> {
+    rest: &'a [u8],
+    at_line_start: bool,
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        loop {
+            let after = match self.rest.strip_prefix(BEGIN.as_bytes()).filter(|_| self.at_line_start) {
+                Some(after) => after,
+                None => after_line_with(self.rest, BEGIN)?.1,
+            };
+            // A block that is none ends where it began: another one may begin inside of it.
+            self.rest = after;
+            self.at_line_start = false;
+            if let Some((block, rest)) = block(after) {
+                self.rest = rest;
+                self.at_line_start = true;
+                return Some(block);
+            }
+        }
+    }
+}
+
+/// Reads what follows `-----BEGIN `, and returns what is behind the block.
+fn block(text: &[u8]) -> Option<(Block, &[u8])> {
+    let (label, mut rest) = line(text);
+    let label = std::str::from_utf8(label).ok()?.strip_suffix(DASHES)?;
+    let (mut has_headers, mut old_encryption) = (false, false);
+    loop {
+        let (header, next) = line(rest);
+        if rest.is_empty() || !header.contains(&b':') {
+            break;
+        }
+        has_headers = true;
+        old_encryption |= header.starts_with(b"Proc-Type") && header.ends_with(b"ENCRYPTED");
+        rest = next;
+    }
+    let (body, after) = match rest.strip_prefix(END.as_bytes()).filter(|_| !has_headers) {
+        Some(after) => (&rest[..0], after),
+        None => after_line_with(rest, END)?,
+    };
+    let (end, after) = line(after);
+    if end.strip_prefix(label.as_bytes()) != Some(DASHES.as_bytes()) {
+        return None;
+    }
+    let base64: Zeroizing<Vec<u8>> =
+        Zeroizing::new(body.iter().copied().filter(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).collect());
+    let bytes = Zeroizing::new(STANDARD.decode(base64.as_slice()).ok()?);
+    Some((Block { label: label.to_owned(), bytes, old_encryption, has_headers }, after))
+}
+
+/// The first line without blanks at its end, and what follows it.
+fn line(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| *byte == b'\n');
+    let (line, rest) = end.map_or((text, &text[text.len()..]), |end| (&text[..end], &text[end + 1..]));
+    let length = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\r')).map_or(0, |last| last + 1);
+    (&line[..length], rest)
+}
+
+/// What stands before and after the next line break with this marker behind it.
+fn after_line_with<'a>(text: &'a [u8], marker: &str) -> Option<(&'a [u8], &'a [u8])> {
+    let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+    breaks
+        .map(|at| text.split_at(at))
+        .find_map(|(before, rest)| Some((before, rest[1..].strip_prefix(marker.as_bytes())?)))
+}
+
+/// Reads the first block of a file.
+pub(super) fn first_block(file: &[u8]) -> Result<Block, Problem> {
+    blocks(file).next().ok_or_else(|| problem(file))
+}
+
+/// Why Go finds no block, or fewer than there are, in a file.
+pub(super) fn problem(file: &[u8]) -> Problem {
+    let text = String::from_utf8_lossy(file);
+    if text.trim().is_empty() {
+        return Problem::Empty;
+    }
+    if !text.contains(BEGIN) {
+        return Problem::NotPem;
+    }
+    if text.starts_with('\u{feff}') {
+        return Problem::ByteOrderMark;
+    }
+    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_end())) {
+        if line.starts_with(BEGIN) && line.contains(END) {
+            return Problem::OneLine;
+        }
+        for (part, marker) in [(BEGIN, "-----BEGIN"), (END, "-----END")] {
+            // Behind the label stand five dashes, and nothing else.
+            let is_alone = line
+                .strip_prefix(part)
+                .and_then(|rest| rest.split_once(DASHES))
+                .is_some_and(|(_, rest)| rest.is_empty());
+            if line.contains(part) && !is_alone {
+                return Problem::Misplaced { marker, line: number };
+            }
+        }
+    }
+    Problem::Damaged
+}
+
+/// Reads a private key in PKCS#1, PKCS#8 or SEC1, whatever its label says.
 pub(super) fn read_private_key(file: &[u8]) -> Result<PrivateKey, Problem> {
     key_of(&first_block(file)?)
 }
 
 /// Like [`read_private_key`], for a block that was read already.
 pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
-    if block.old_encryption || block.label == "ENCRYPTED PRIVATE KEY" {
-        return Err(Problem::Encrypted);
-    }
-    let bytes = block.bytes.as_slice();
-    let der = match block.label.as_str() {
-        "RSA PRIVATE KEY" => PrivateKeyDer::Pkcs1(PrivatePkcs1KeyDer::from(bytes)),
-        "PRIVATE KEY" => PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(bytes)),
-        "EC PRIVATE KEY" => PrivateKeyDer::Sec1(PrivateSec1KeyDer::from(bytes)),
-        label => return Err(Problem::Other(label.to_lowercase())),
-    };
+    let (der, form) = der_of(block)?;
     // rustls takes owned keys only.
-    match rustls::crypto::aws_lc_rs::sign::any_supported_type(&der.clone_key()) {
+    match rustls::crypto::aws_lc_rs::sign::any_supported_type(&der) {
         Ok(key) => Ok(PrivateKey {
             public: key.public_key().map(|spki| spki.as_ref().to_vec()),
             rsa: key.algorithm() == rustls::SignatureAlgorithm::RSA,
         }),
-        // A whole structure of an unknown kind is left to whoever uses the key; a broken one is an error.
-        Err(_) => match AnyRef::from_der(bytes) {
-            Ok(structure) if !structure.value().is_empty() && is_sequence(bytes) => {
-                Ok(PrivateKey { public: None, rsa: block.label == "RSA PRIVATE KEY" })
-            }
-            _ => Err(Problem::NoKey),
-        },
+        // A whole structure of an unknown kind is left to the program that uses the key.
+        Err(_) => Ok(PrivateKey { public: None, rsa: form == Form::Pkcs1 }),
     }
 }
 
-fn is_sequence(der: &[u8]) -> bool {
-    der.first() == Some(&0x30)
+/// Like [`key_of`], for SSH, where the label has to say what the key is.
+pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, Problem> {
+    let key = key_of(block)?;
+    let said = match block.label.as_str() {
+        "RSA PRIVATE KEY" => Form::Pkcs1,
+        "EC PRIVATE KEY" => Form::Sec1,
+        _ => Form::Pkcs8,
+    };
+    if form_of(&block.bytes) == Some(said) { Ok(key) } else { Err(Problem::OtherForm(block.label.clone())) }
+}
+
+/// The key of a block as rustls takes it.
+pub(super) fn private_key_of(block: &Block) -> Result<PrivateKeyDer<'static>, Problem> {
+    der_of(block).map(|(der, _)| der)
+}
+
+fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), Problem> {
+    if block.old_encryption || block.label == "ENCRYPTED PRIVATE KEY" {
+        return Err(Problem::Encrypted);
+    }
+    if !matches!(block.label.as_str(), "RSA PRIVATE KEY" | "PRIVATE KEY" | "EC PRIVATE KEY") {
+        return Err(Problem::Other(block.label.to_lowercase()));
+    }
+    let bytes = block.bytes.to_vec();
+    let form = form_of(&bytes).ok_or(Problem::NoKey)?;
+    let der = match form {
+        Form::Pkcs1 => PrivateKeyDer::Pkcs1(PrivatePkcs1KeyDer::from(bytes)),
+        Form::Pkcs8 => PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(bytes)),
+        Form::Sec1 => PrivateKeyDer::Sec1(PrivateSec1KeyDer::from(bytes)),
+    };
+    Ok((der, form))
+}
+
+/// Tells the forms apart as Go's `crypto/tls` does, by content: after the version comes a number, an algorithm or the key.
+fn form_of(der: &[u8]) -> Option<Form> {
+    let key = AnyRef::from_der(der).ok().filter(|key| x509_cert::der::Tagged::tag(key) == Tag::Sequence)?;
+    let mut fields = SliceReader::new(key.value()).ok()?;
+    let version = AnyRef::decode(&mut fields).ok()?;
+    if x509_cert::der::Tagged::tag(&version) != Tag::Integer {
+        return None;
+    }
+    match Tag::peek(&fields).ok()? {
+        Tag::Integer => Some(Form::Pkcs1),
+        Tag::Sequence => Some(Form::Pkcs8),
+        Tag::OctetString => Some(Form::Sec1),
+        _ => None,
+    }
 }
 
 /// Throw-away keys for tests, made with OpenSSL; they open nothing.
@@ -142,6 +292,70 @@ mod tests {
         assert_eq!(problem(samples::RSA_ENCRYPTED_PKCS8), Problem::Encrypted);
         let truncated = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n";
         assert_eq!(problem(truncated), Problem::NoKey);
+    }
+
+    #[test]
+    fn a_file_is_read_where_go_reads_it_and_nowhere_else() {
+        let key = samples::RSA_PKCS1;
+        let lines: Vec<&str> = key.lines().collect();
+        let (first, body, last) = (lines[0], lines[1..lines.len() - 1].join("\n"), lines[lines.len() - 1]);
+        let each = |wrap: &dyn Fn(&str) -> String| lines.iter().map(|line| wrap(line)).collect::<String>();
+        // Each of them was shown to pem.Decode of Go 1.26.
+        for (text, is_read) in [
+            (key.to_owned(), true),
+            (key.trim_end().to_owned(), true),
+            (key.replace('\n', "\n\n"), true),
+            (each(&|line| format!("{line} \t\r\n")), true),
+            (format!("{first}\n  {}\n{last}\n", body.replace('\n', "\n  ")), true),
+            (format!("{first}\nComment: a\n\n{body}\n{last}\n"), true),
+            (format!("{first}\nComment: a\n{body}\n{last}\n"), true),
+            (format!("My key:\n{key}"), true),
+            (format!("{first}\n!\n{last}\n{key}"), true),
+            (format!("-----BEGIN \n{key}"), true),
+            (each(&|line| format!("  {line}\n")), false),
+            (format!("\u{feff}{key}"), false),
+            (format!("\t{key}"), false),
+            (format!("My key: {key}"), false),
+            (format!("-{key}"), false),
+            (key.replace('\n', "\r"), false),
+            (key.replace('\n', ""), false),
+            (key.replace('\n', " "), false),
+            (key.replace('\n', "\\n"), false),
+            (format!("{first}\n{body}\n {last}\n"), false),
+            (format!("{first}\n{body}\n{last} x\n"), false),
+            (format!("{first}\n{body}{last}\n"), false),
+            (format!("{first}{body}\n{last}\n"), false),
+            (format!("{first}\n{body}\n-----END DSA PRIVATE KEY-----\n"), false),
+            (format!("{first}\n{body}\n"), false),
+            (format!("{first}\n# note\n{body}\n{last}\n"), false),
+            (format!("{}{key}", key.trim_end()), false),
+        ] {
+            assert_eq!(read_private_key(text.as_bytes()).is_ok(), is_read, "{}", text.replace(&body, "BODY"));
+        }
+        let problem = |text: String| first_block(text.as_bytes()).err().unwrap();
+        assert_eq!(problem(format!("\u{feff}{key}")), Problem::ByteOrderMark);
+        assert_eq!(problem(key.replace('\n', "")), Problem::OneLine);
+        assert_eq!(problem(each(&|line| format!(" {line}\n"))), Problem::Misplaced { marker: "-----BEGIN", line: 1 });
+        let line = lines.len();
+        assert_eq!(problem(format!("{first}\n{body}\n {last}")), Problem::Misplaced { marker: "-----END", line });
+        assert_eq!(problem(format!("{first}\n!\n{last}")), Problem::Damaged);
+    }
+
+    #[test]
+    fn a_label_binds_ssh_keys_only() {
+        let swapped = [
+            samples::RSA_PKCS1.replace("RSA PRIVATE", "PRIVATE"),
+            samples::RSA_PKCS8.replace("PRIVATE", "RSA PRIVATE"),
+            samples::RSA_PKCS8.replace("PRIVATE", "EC PRIVATE"),
+        ];
+        for text in swapped {
+            let block = first_block(text.as_bytes()).unwrap();
+            assert!(key_of(&block).unwrap().is_rsa(), "{}", block.label);
+            assert_eq!(ssh_key_of(&block).err(), Some(Problem::OtherForm(block.label)));
+        }
+        for text in [samples::RSA_PKCS1, samples::RSA_PKCS8, samples::ED25519_PKCS8] {
+            assert!(ssh_key_of(&first_block(text.as_bytes()).unwrap()).is_ok());
+        }
     }
 
     proptest! {

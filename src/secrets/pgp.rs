@@ -9,18 +9,28 @@ use zeroize::Zeroizing;
 const BEGIN: &str = "-----BEGIN PGP PRIVATE KEY BLOCK-----";
 const END: &str = "-----END PGP PRIVATE KEY BLOCK-----";
 const SECRET_KEY_PACKET: u8 = 5;
+const SECRET_SUBKEY_PACKET: u8 = 7;
+/// GnuPG's own kind of S2K: it stands for a secret part that is elsewhere (`doc/DETAILS` of GnuPG).
+const GNU_S2K: u8 = 101;
 
 /// What is known about a key that is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
     None,
+    /// The secret part is not there: the primary key is kept offline, or the key is on a card.
+    Absent,
     Passphrase,
     /// A version or algorithm not understood here.
     Unknown,
 }
 
-/// Checks every block of a file; the first protection found counts.
+/// Checks every key and subkey of every block of a file. The first one that needs a passphrase or is not understood counts; a
+/// primary key without its secret part is fine as long as a subkey has one.
 pub(super) fn check(text: &str) -> Result<Protection, &'static str> {
+    // gpg, which kustomize-controller runs, finds the block only where a line begins with it.
+    if text.contains(BEGIN) && !text.lines().any(|line| line.starts_with(BEGIN)) {
+        return Err("the block is indented, or has a byte order mark in front: gpg does not see it");
+    }
     if text.contains("-----BEGIN PGP PUBLIC KEY BLOCK-----") && !text.contains(BEGIN) {
         return Err("it holds a public key; export the private one with `gpg --export-secret-keys --armor`");
     }
@@ -29,13 +39,20 @@ pub(super) fn check(text: &str) -> Result<Protection, &'static str> {
     while let Some((_, after)) = rest.split_once(BEGIN) {
         let (body, next) = after.split_once(END).ok_or("the block has no end")?;
         let bytes = dearmour(body)?;
-        let protection = first_key(&bytes)?;
-        if worst.is_none_or(|w| w == Protection::None) {
-            worst = Some(protection);
+        for protection in protections(&bytes)? {
+            if worst.is_none_or(|worst| matches!(worst, Protection::None | Protection::Absent))
+                && !(worst == Some(Protection::None) && protection == Protection::Absent)
+            {
+                worst = Some(protection);
+            }
         }
         rest = next;
     }
-    worst.ok_or("it holds no PGP private key in ASCII armour")
+    match worst {
+        None => Err("it holds no PGP private key in ASCII armour"),
+        Some(Protection::Absent) => Err("the secret part of every key is missing: it is kept offline or on a card"),
+        Some(worst) => Ok(worst),
+    }
 }
 
 fn dearmour(body: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
@@ -73,20 +90,29 @@ fn crc24(bytes: &[u8]) -> u32 {
     })
 }
 
-fn first_key(bytes: &[u8]) -> Result<Protection, &'static str> {
-    let (tag, body) = packet(bytes).ok_or("the key is damaged: its first packet is cut off")?;
-    if tag != SECRET_KEY_PACKET {
-        return Err("its first packet is no private key");
+/// How the primary key and each subkey are protected.
+fn protections(bytes: &[u8]) -> Result<Vec<Protection>, &'static str> {
+    let (mut rest, mut found) = (bytes, Vec::new());
+    while !rest.is_empty() {
+        let (tag, body, next) = packet(rest).ok_or("the key is damaged: a packet is cut off")?;
+        if found.is_empty() && tag != SECRET_KEY_PACKET {
+            return Err("its first packet is not a private key");
+        }
+        if matches!(tag, SECRET_KEY_PACKET | SECRET_SUBKEY_PACKET) {
+            found.push(match secret_part(body) {
+                Some([0, ..]) => Protection::None,
+                Some([_, _, GNU_S2K, _, b'G', b'N', b'U', ..]) => Protection::Absent,
+                Some([_, ..]) => Protection::Passphrase,
+                Some([]) | None => Protection::Unknown,
+            });
+        }
+        rest = next;
     }
-    Ok(match usage_octet(body) {
-        Some(0) => Protection::None,
-        Some(_) => Protection::Passphrase,
-        None => Protection::Unknown,
-    })
+    Ok(found)
 }
 
-/// Type and body of the first packet, in the old or the new header format.
-fn packet(bytes: &[u8]) -> Option<(u8, &[u8])> {
+/// Type and body of the first packet, in the old or the new header format, and what follows it.
+fn packet(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     if first & 0x80 == 0 {
         return None;
@@ -114,29 +140,29 @@ fn packet(bytes: &[u8]) -> Option<(u8, &[u8])> {
         };
         ((first >> 2) & 0x0f, number(rest.get(..width)?), rest.get(width..)?)
     };
-    Some((tag, rest.get(..length)?))
+    let (body, rest) = rest.split_at_checked(length)?;
+    Some((tag, body, rest))
 }
 
-/// The octet that says how the secret part of a version 4 key is protected; it follows the public part.
-fn usage_octet(body: &[u8]) -> Option<u8> {
+/// What follows the public part of a version 4 key; its first octet says how the secret part is protected.
+fn secret_part(body: &[u8]) -> Option<&[u8]> {
     let (&version, _) = body.split_first()?;
     if version != 4 {
         return None;
     }
     let algorithm = *body.get(5)?;
     let rest = body.get(6..)?;
-    let rest = match algorithm {
-        1..=3 => integers(rest, 2)?,
-        16 => integers(rest, 3)?,
-        17 => integers(rest, 4)?,
-        19 | 22 => integers(counted(rest)?, 1)?,
-        18 => counted(integers(counted(rest)?, 1)?)?,
-        25 | 27 => rest.get(32..)?,
-        26 => rest.get(56..)?,
-        28 => rest.get(57..)?,
-        _ => return None,
-    };
-    rest.first().copied()
+    match algorithm {
+        1..=3 => integers(rest, 2),
+        16 => integers(rest, 3),
+        17 => integers(rest, 4),
+        19 | 22 => integers(counted(rest)?, 1),
+        18 => counted(integers(counted(rest)?, 1)?),
+        25 | 27 => rest.get(32..),
+        26 => rest.get(56..),
+        28 => rest.get(57..),
+        _ => None,
+    }
 }
 
 /// What follows `count` multi-precision integers, each with its length in bits.
@@ -163,6 +189,8 @@ mod tests {
     const OPEN: &str = include_str!("samples/pgp-open.asc");
     const OPEN_RSA: &str = include_str!("samples/pgp-open-rsa.asc");
     const PROTECTED: &str = include_str!("samples/pgp-protected.asc");
+    const SUBKEYS: &str = include_str!("samples/pgp-subkeys.asc");
+    const SUBKEYS_PROTECTED: &str = include_str!("samples/pgp-subkeys-protected.asc");
     const PUBLIC: &str = include_str!("samples/pgp-public.asc");
 
     #[test]
@@ -172,6 +200,28 @@ mod tests {
         assert_eq!(check(PROTECTED), Ok(Protection::Passphrase));
         assert_eq!(check(&format!("{OPEN}\n{PROTECTED}")), Ok(Protection::Passphrase));
         assert_eq!(check(&OPEN.replace('\n', "\r\n")), Ok(Protection::None));
+    }
+
+    #[test]
+    fn a_key_whose_primary_is_offline_is_judged_by_its_subkeys() {
+        assert_eq!(check(SUBKEYS), Ok(Protection::None));
+        assert_eq!(check(SUBKEYS_PROTECTED), Ok(Protection::Passphrase));
+        assert_eq!(check(&format!("{SUBKEYS}\n{PROTECTED}")), Ok(Protection::Passphrase));
+        // The primary key alone, without the subkey behind it.
+        let bytes = dearmour(SUBKEYS.split(BEGIN).nth(1).unwrap().split(END).next().unwrap()).unwrap();
+        let (_, _, rest) = packet(&bytes).unwrap();
+        let alone = STANDARD.encode(&bytes[..bytes.len() - rest.len()]);
+        let error = check(&format!("{BEGIN}\n\n{alone}\n{END}\n")).unwrap_err();
+        assert!(error.contains("secret part of every key is missing"), "{error}");
+    }
+
+    #[test]
+    fn a_block_that_gpg_does_not_see_is_refused() {
+        let indented: String = OPEN.lines().map(|line| format!("  {line}\n")).collect();
+        for text in [indented, format!("\u{feff}{OPEN}")] {
+            assert!(check(&text).unwrap_err().contains("gpg does not see it"));
+        }
+        assert_eq!(check(&format!("My key:\n{OPEN}")), Ok(Protection::None));
     }
 
     #[test]
@@ -202,8 +252,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..60), body in ".{0,80}") {
-            let _ = first_key(&bytes);
-            let _ = usage_octet(&bytes);
+            let _ = protections(&bytes);
+            let _ = secret_part(&bytes);
             let _ = check(&format!("{BEGIN}\n{body}\n{END}"));
         }
     }

@@ -11,6 +11,7 @@ use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, known_h
 const PRIVATE: &str = "private-key-file";
 const PUBLIC: &str = "public-key-file";
 const OPENSSH: &str = "OPENSSH PRIVATE KEY";
+const REWRITE: &str = "write it in OpenSSH's form with `ssh-keygen -p -f KEY`";
 
 /// `Opaque`: keys `identity`, `known_hosts`, and `identity.pub` and `password` if given. Files are kept as they are.
 #[derive(Clone, Debug)]
@@ -107,8 +108,7 @@ fn openssh(block: &pem::Block, password: Option<&SecretText>) -> Result<(PublicH
 
 fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(PublicHalf, bool, Warnings), SecretError> {
     let wrong = |problem: &str| SecretError::check(PRIVATE, problem);
-    let convert = "rewrite it in OpenSSH's form with `ssh-keygen -p -f KEY`";
-    match pem::key_of(block) {
+    match pem::ssh_key_of(block) {
         Ok(key) => match key.public {
             Some(public) => Ok((PublicHalf::Pkix(public), false, vec![])),
             None => Ok((PublicHalf::Unknown, false, vec!["this kind of private key is not checked".to_owned()])),
@@ -121,7 +121,8 @@ fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(Pub
             }
             None => Err(wrong("the key is encrypted").hint("give its passphrase as well")),
         },
-        Err(Problem::Encrypted) => Err(wrong("Flux does not read encrypted keys of this form").hint(convert)),
+        Err(Problem::Encrypted) => Err(wrong("Flux does not read encrypted keys of this form").hint(REWRITE)),
+        Err(problem @ Problem::OtherForm(_)) => Err(wrong(&problem.to_string()).hint(REWRITE)),
         Err(problem) => Err(wrong(&problem.to_string())),
     }
 }
@@ -266,6 +267,9 @@ mod tests {
             ("PuTTY-User-Key-File-3: ssh-ed25519\n", "PuTTY"),
             ("hello", "not a private key in PEM"),
             (samples::CERTIFICATE_LIKE, "holds a certificate"),
+            (&text(&key(1)).replace('\n', ""), "line breaks are lost"),
+            (&format!("\u{feff}{}", text(&key(1))), "byte order mark"),
+            (&samples::RSA_PKCS1.replace("RSA PRIVATE", "PRIVATE"), "another form"),
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", "does not parse"),
         ] {
             let problem = problem(&ssh(file, None, None));

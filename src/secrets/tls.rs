@@ -2,18 +2,19 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rustls::sign::CertifiedKey;
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::CertificateDer;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
+use super::pem::{self, Problem};
 use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content};
 
 const TYPE: &str = "kubernetes.io/tls";
 const CERTIFICATE: &str = "tls-crt-file";
 const KEY: &str = "tls-key-file";
 const AUTHORITY: &str = "ca-crt-file";
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 /// A certificate that ends sooner is worth a word.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
@@ -45,69 +46,149 @@ impl Tls {
     pub(super) fn check(&self, now: Timestamp) -> Result<Warnings, SecretError> {
         let mut warnings = vec![];
         if let (Some(certificate), Some(key)) = (&self.certificate, &self.private_key) {
-            let chain = read_certificates(CERTIFICATE, certificate.expose())?;
-            warnings.extend(check_validity(CERTIFICATE, &chain, now)?);
+            let (chain, _) = read_certificates(CERTIFICATE, certificate.expose())?;
+            for (certificate, state) in chain.iter().map(|certificate| (certificate, certificate.state(now))) {
+                match state {
+                    Validity::Now => {}
+                    Validity::Ending(problem) => {
+                        warnings.push(format!("{CERTIFICATE}: {} {problem}", certificate.name))
+                    }
+                    Validity::Over(problem) | Validity::Later(problem) => {
+                        return Err(SecretError::check(CERTIFICATE, format!("{} {problem}", certificate.name)));
+                    }
+                }
+            }
             warnings.extend(check_pair(chain, key.expose())?);
         }
         if let Some(authority) = &self.authority {
-            let certificates = read_certificates(AUTHORITY, authority.expose())?;
-            warnings.extend(check_validity(AUTHORITY, &certificates, now)?);
-            if certificates.iter().any(|(_, certificate)| !is_authority(certificate)) {
-                warnings.push(format!("{AUTHORITY} holds a certificate that is not marked as an authority"));
-            }
+            let (certificates, skipped) = read_certificates(AUTHORITY, authority.expose())?;
+            warnings.extend(skipped);
+            warnings.extend(check_authorities(&certificates, now)?);
         }
         Ok(warnings)
     }
 }
 
-type Parsed = (CertificateDer<'static>, Certificate);
-
-fn read_certificates(what: &str, file: &[u8]) -> Result<Vec<Parsed>, SecretError> {
-    let mut all = vec![];
-    for der in CertificateDer::pem_slice_iter(file) {
-        let der = der.map_err(|_| SecretError::check(what, "the PEM block is damaged"))?;
-        let certificate =
-            Certificate::from_der(&der).map_err(|_| SecretError::check(what, "a certificate does not parse"))?;
-        all.push((der, certificate));
-    }
-    if all.is_empty() {
-        return Err(SecretError::check(what, "it holds no certificate in PEM"));
-    }
-    Ok(all)
+/// A certificate that parsed.
+struct Parsed {
+    der: CertificateDer<'static>,
+    certificate: Certificate,
+    /// `the certificate`, or where there are several `certificate 2 (CN=example)`.
+    name: String,
 }
 
-fn check_validity(what: &str, certificates: &[Parsed], now: Timestamp) -> Result<Warnings, SecretError> {
-    let mut warnings = vec![];
-    for (_, certificate) in certificates {
-        let validity = certificate.tbs_certificate().validity();
+/// Whether a certificate is valid, and in which words it is not.
+enum Validity {
+    Now,
+    Ending(String),
+    Over(String),
+    Later(String),
+}
+
+impl Parsed {
+    fn state(&self, now: Timestamp) -> Validity {
+        let validity = self.certificate.tbs_certificate().validity();
         let time =
             |t: std::time::Duration| i64::try_from(t.as_secs()).ok().and_then(|s| Timestamp::from_second(s).ok());
         // Beyond the year 9999 nothing expires.
         let from = time(validity.not_before.to_unix_duration()).unwrap_or(Timestamp::MIN);
         let until = time(validity.not_after.to_unix_duration()).unwrap_or(Timestamp::MAX);
         if until < now {
-            return Err(SecretError::check(what, format!("the certificate expired at {until}")));
-        }
-        if now < from {
-            return Err(SecretError::check(what, format!("the certificate is not valid before {from}")));
-        }
-        if until.duration_since(now) < SOON {
-            warnings.push(format!("{what}: the certificate expires at {until}"));
+            Validity::Over(format!("expired at {until}"))
+        } else if now < from {
+            Validity::Later(format!("is not valid before {from}"))
+        } else if until.duration_since(now) < SOON {
+            Validity::Ending(format!("expires at {until}"))
+        } else {
+            Validity::Now
         }
     }
-    Ok(warnings)
+}
+
+/// Reads the certificates that Flux finds in a file, and says which it skips.
+///
+/// # Errors
+/// It finds none, or does not see one that is there because its markers are misplaced.
+fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings), SecretError> {
+    let written = file.windows(BEGIN.len()).filter(|window| *window == BEGIN).count();
+    if written == 0 {
+        return Err(SecretError::check(what, "it holds no certificate in PEM"));
+    }
+    // Go skips what has headers, too.
+    let found: Vec<_> = pem::blocks(file).filter(|block| block.label == "CERTIFICATE" && !block.has_headers).collect();
+    if found.len() < written {
+        let problem = match pem::problem(file) {
+            Problem::Damaged => "the PEM block of a certificate is damaged".to_owned(),
+            problem => problem.to_string(),
+        };
+        let error = SecretError::check(what, problem);
+        return Err(error.hint("each certificate begins and ends on a line of its own"));
+    }
+    let (mut all, mut skipped) = (vec![], vec![]);
+    for (index, block) in found.iter().enumerate() {
+        let Ok(certificate) = Certificate::from_der(&block.bytes) else {
+            skipped.push(format!("{what}: certificate {} does not parse, and is skipped", index + 1));
+            continue;
+        };
+        let name = match found.len() {
+            1 => "the certificate".to_owned(),
+            _ => format!("certificate {} ({})", index + 1, certificate.tbs_certificate().subject()),
+        };
+        all.push(Parsed { der: CertificateDer::from(block.bytes.to_vec()), certificate, name });
+    }
+    if all.is_empty() {
+        return Err(SecretError::check(what, "a certificate does not parse"));
+    }
+    Ok((all, skipped))
+}
+
+/// An authority that expired does not spoil a bundle: Flux goes by the others.
+fn check_authorities(certificates: &[Parsed], now: Timestamp) -> Result<Warnings, SecretError> {
+    let (mut warnings, mut invalid) = (vec![], None);
+    let mut valid = 0;
+    for one in certificates {
+        match one.state(now) {
+            Validity::Now => valid += 1,
+            Validity::Ending(problem) => {
+                valid += 1;
+                warnings.push(format!("{AUTHORITY}: {} {problem}", one.name));
+            }
+            Validity::Over(problem) | Validity::Later(problem) => {
+                let problem = format!("{} {problem}", one.name);
+                warnings.push(format!("{AUTHORITY}: {problem}, and is skipped"));
+                invalid.get_or_insert(problem);
+            }
+        }
+        if !is_authority(&one.certificate) {
+            warnings.push(format!("{AUTHORITY}: {} is not marked as an authority", one.name));
+        }
+    }
+    match invalid {
+        Some(problem) if valid == 0 => Err(SecretError::check(AUTHORITY, problem)),
+        _ => Ok(warnings),
+    }
 }
 
 fn check_pair(chain: Vec<Parsed>, key: &[u8]) -> Result<Warnings, SecretError> {
-    if key.windows(9).any(|w| w == b"ENCRYPTED") {
-        return Err(SecretError::check(KEY, "the key is encrypted, and Flux has no password for it"));
-    }
-    let key =
-        PrivateKeyDer::from_pem_slice(key).map_err(|_| SecretError::check(KEY, "it holds no private key in PEM"))?;
+    // Go takes the first block with a key, whatever stands before it.
+    let block = pem::blocks(key).find(|block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY"));
+    let key = match block.as_ref().map(pem::private_key_of) {
+        Some(Ok(key)) => key,
+        Some(Err(Problem::Encrypted)) => {
+            return Err(SecretError::check(KEY, "the key is encrypted, and Flux has no password for it"));
+        }
+        Some(Err(problem)) => return Err(SecretError::check(KEY, problem.to_string())),
+        None => {
+            return Err(match pem::problem(key) {
+                Problem::Empty | Problem::NotPem => SecretError::check(KEY, "it holds no private key in PEM"),
+                problem => SecretError::check(KEY, problem.to_string()),
+            });
+        }
+    };
     let Ok(key) = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key) else {
         return Ok(vec![format!("{KEY}: this kind of key is not checked")]);
     };
-    let chain = chain.into_iter().map(|(der, _)| der).collect();
+    let chain = chain.into_iter().map(|one| one.der).collect();
     match CertifiedKey::new(chain, key).keys_match() {
         Ok(()) => Ok(vec![]),
         Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch)) => {
@@ -182,6 +263,73 @@ mod tests {
         );
         assert!(check("2024-12-31").unwrap_err().to_string().contains("not valid before"));
         assert_eq!(check("2025-12-20").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_expired_authority_of_a_bundle_is_named_and_the_others_count() {
+        let authority = |name: &str, from: i32, until: i32| {
+            let mut params = CertificateParams::new(vec![]).unwrap();
+            params.distinguished_name.push(rcgen::DnType::CommonName, name);
+            (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
+            params.is_ca = IsCa::Ca(CaLength::Unconstrained);
+            params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
+        };
+        let (good, old, new) =
+            (authority("Good", 2020, 2040), authority("Old", 2010, 2021), authority("New", 2030, 2040));
+        let check =
+            |bundle: &str| tls(None, None, Some(bundle)).check(on("2025-06-01")).map_err(|error| error.to_string());
+        assert_eq!(
+            check(&format!("{good}{old}{new}")).unwrap(),
+            [
+                "ca-crt-file: certificate 2 (CN=Old) expired at 2021-01-01T00:00:00Z, and is skipped",
+                "ca-crt-file: certificate 3 (CN=New) is not valid before 2030-01-01T00:00:00Z, and is skipped",
+            ]
+        );
+        assert_eq!(check(&old).unwrap_err(), "ca-crt-file: the certificate expired at 2021-01-01T00:00:00Z");
+        let error = check(&format!("{old}{old}")).unwrap_err();
+        assert_eq!(error, "ca-crt-file: certificate 1 (CN=Old) expired at 2021-01-01T00:00:00Z");
+        let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert_eq!(
+            check(&format!("{good}{other}")).unwrap(),
+            ["ca-crt-file: certificate 2 does not parse, and is skipped"]
+        );
+    }
+
+    #[test]
+    fn certificates_that_go_does_not_see_are_named() {
+        let (one, two) = (pair(true).certificate, pair(true).certificate);
+        let indented: String = two.lines().map(|line| format!("  {line}\n")).collect();
+        let lines = one.lines().count();
+        for (bundle, words) in [
+            (
+                format!("{}{two}", one.trim_end()),
+                format!("-----BEGIN does not stand alone at the beginning of line {lines}"),
+            ),
+            (
+                format!("{one}{indented}"),
+                format!("-----BEGIN does not stand alone at the beginning of line {}", lines + 1),
+            ),
+            (format!("\u{feff}{one}{two}"), "byte order mark".to_owned()),
+            (format!("{one}{}", two.replace('\n', "")), "line breaks are lost".to_owned()),
+            (format!("{one}{}", &two[..two.len() / 2]), "damaged".to_owned()),
+        ] {
+            let error = tls(None, None, Some(&bundle)).check(on("2025-06-01")).unwrap_err().to_string();
+            assert!(error.contains(&words), "{bundle}\n{error}");
+        }
+        let commented = format!("# \u{e9}\n{one}\nAnother one:\r\n{}", two.replace('\n', "\r\n"));
+        assert_eq!(tls(None, None, Some(&commented)).check(on("2025-06-01")), Ok(vec![]));
+    }
+
+    #[test]
+    fn the_key_may_stand_behind_other_blocks_and_under_another_label() {
+        let p = pair(false);
+        let behind = format!("{}{}", p.certificate, p.key);
+        assert_eq!(tls(Some(&p.certificate), Some(&behind), None).check(on("2025-06-01")), Ok(vec![]));
+        let relabelled = p.key.replace("PRIVATE KEY", "EC PRIVATE KEY");
+        assert_eq!(tls(Some(&p.certificate), Some(&relabelled), None).check(on("2025-06-01")), Ok(vec![]));
+        let indented = p.key.replace("-----BEGIN", " -----BEGIN");
+        let error = tls(Some(&p.certificate), Some(&indented), None).check(on("2025-06-01")).unwrap_err().to_string();
+        assert!(error.starts_with("tls-key-file: -----BEGIN does not stand alone"), "{error}");
     }
 
     #[test]
