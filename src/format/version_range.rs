@@ -131,9 +131,9 @@ impl Comparator {
             // `<=2` means "any 2.x", `<=2.7` "any 2.7.x".
             Operator::LessOrEqual => match self.wildcard {
                 Wildcard::None => order != Ordering::Greater,
-                Wildcard::Major => true,
                 Wildcard::Minor => v.major <= con.major,
-                Wildcard::Patch => (v.major, v.minor) <= (con.major, con.minor),
+                // A lone wildcard is 0.0 to Masterminds, not everything.
+                Wildcard::Patch | Wildcard::Major => (v.major, v.minor) <= (con.major, con.minor),
             },
             Operator::Caret => self.caret(v, order),
         }
@@ -154,8 +154,8 @@ impl Comparator {
     fn not_equal(&self, v: &Version, order: Ordering) -> bool {
         let con = &self.version;
         match self.wildcard {
-            Wildcard::None => order != Ordering::Equal,
-            Wildcard::Major => false,
+            // A lone wildcard is 0.0.0 to Masterminds.
+            Wildcard::None | Wildcard::Major => order != Ordering::Equal,
             Wildcard::Minor => v.major != con.major,
             Wildcard::Patch => {
                 (v.major, v.minor) != (con.major, con.minor)
@@ -166,9 +166,6 @@ impl Comparator {
 
     fn caret(&self, v: &Version, order: Ordering) -> bool {
         let con = &self.version;
-        if self.wildcard == Wildcard::Major {
-            return order != Ordering::Less;
-        }
         if order == Ordering::Less || v.major != con.major {
             return false;
         }
@@ -196,21 +193,21 @@ pub fn parse_version_lenient(text: &str) -> Option<Version> {
 /// Parses one AND group. The error is the piece that could not be read.
 fn parse_group(group: &str) -> Result<Vec<Comparator>, String> {
     let mut comparators = Vec::new();
-    let mut rest = group.trim_start();
+    let mut rest = group.trim_ascii_start();
     if rest.is_empty() {
         return Err(group.to_string());
     }
     while !rest.is_empty() {
-        let (comparator, after) = parse_comparator(rest).ok_or_else(|| rest.trim_end().to_string())?;
+        let (comparator, after) = parse_comparator(rest).ok_or_else(|| rest.trim_ascii_end().to_string())?;
         rest = after;
         // `a - b`: the hyphen needs space on both sides, otherwise it begins a pre-release.
         if let Some(upper) = hyphen_upper_bound(rest) {
             if comparator.operator != Operator::TildeOrEqual {
-                return Err(group.trim().to_string());
+                return Err(group.trim_ascii().to_string());
             }
             let (upper, after) = parse_comparator(upper).ok_or_else(|| upper.to_string())?;
             if upper.operator != Operator::TildeOrEqual {
-                return Err(group.trim().to_string());
+                return Err(group.trim_ascii().to_string());
             }
             comparators.push(Comparator { operator: Operator::GreaterOrEqual, ..comparator });
             comparators.push(Comparator { operator: Operator::LessOrEqual, ..upper });
@@ -225,27 +222,27 @@ fn parse_group(group: &str) -> Result<Vec<Comparator>, String> {
 
 /// Skips what may stand between two comparators: white space, or a comma and white space.
 fn next_comparator(rest: &str) -> Result<&str, String> {
-    let trimmed = rest.trim_start();
+    let trimmed = rest.trim_ascii_start();
     if trimmed.is_empty() {
         return Ok("");
     }
     match trimmed.strip_prefix(',') {
-        Some(after) if !after.trim().is_empty() => Ok(after.trim_start()),
+        Some(after) if !after.trim_ascii().is_empty() => Ok(after.trim_ascii_start()),
         Some(_) => Err(trimmed.to_string()),
         None if trimmed.len() < rest.len() => Ok(trimmed),
-        None => Err(trimmed.trim_end().to_string()),
+        None => Err(trimmed.trim_ascii_end().to_string()),
     }
 }
 
 fn hyphen_upper_bound(rest: &str) -> Option<&str> {
-    let after = rest.trim_start();
+    let after = rest.trim_ascii_start();
     let upper = after.strip_prefix('-')?;
-    (after.len() < rest.len() && upper.starts_with(char::is_whitespace)).then(|| upper.trim_start())
+    (after.len() < rest.len() && upper.starts_with(|c: char| c.is_ascii_whitespace())).then(|| upper.trim_ascii_start())
 }
 
 fn parse_comparator(text: &str) -> Option<(Comparator, &str)> {
     let (prefix, operator) = OPERATORS.iter().find(|(prefix, _)| text.starts_with(prefix))?;
-    let after = text.get(prefix.len()..)?.trim_start();
+    let after = text.get(prefix.len()..)?.trim_ascii_start();
     let scanned = scan_version(after)?;
     let [major, minor, patch] = scanned.wildcards;
     let wildcard = if major {
@@ -404,6 +401,14 @@ mod tests {
         (">=2.7.0-0 <3", &["2.8.0-beta.1"], &["3.0.0"]),
         ("2.8.0-rc.1", &["2.8.0-rc.1"], &["2.8.0-rc.2", "2.8.0"]),
         ("<2.7.0-0 || >=2.8", &["2.8.0"], &["2.9.0-rc.1"]),
+        // A wildcard alone behind an operator, each as semver 3.4.0 of Masterminds answers.
+        ("!=*", &["0.0.1", "2.9.4"], &["0.0.0", "2.8.0-rc.1"]),
+        ("<=x", &["0.0.0", "0.0.3"], &["0.1.0", "2.9.4"]),
+        ("=<*-0", &["0.0.3"], &["0.1.0-beta", "2.9.4"]),
+        ("^*", &["0.0.0"], &["0.0.1", "0.1.0", "2.9.4"]),
+        ("1 - *", &[], &["0.0.0", "1.0.0", "2.9.4"]),
+        (">=*", &["0.0.0", "2.9.4"], &["2.8.0-rc.1"]),
+        ("~*", &["0.0.0", "2.9.4"], &["2.8.0-rc.1"]),
     ];
 
     #[test]
@@ -420,9 +425,22 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_range_are_refused_with_the_text_in_the_message() {
-        for text in
-            ["", " ", "abc", "2.7 ||", "|| 2.7", ">", "2.7,", "2.7;2.8", "2.7.5.1", "2..7", ">=2.7 - 2.9", "latest"]
-        {
+        for text in [
+            "",
+            " ",
+            "\u{a0}2.7",
+            "2.7\u{a0}",
+            "abc",
+            "2.7 ||",
+            "|| 2.7",
+            ">",
+            "2.7,",
+            "2.7;2.8",
+            "2.7.5.1",
+            "2..7",
+            ">=2.7 - 2.9",
+            "latest",
+        ] {
             let error = text.parse::<VersionRange>().unwrap_err();
             assert!(
                 error.to_string().starts_with(&format!("semver '{text}' parse error: improper constraint:")),
