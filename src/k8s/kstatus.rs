@@ -374,4 +374,95 @@ mod tests {
             "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}});
         assert_eq!(status(pod), Status::Failed);
     }
+
+    /// Cases of the tables in `pkg/kstatus/status` of <https://github.com/kubernetes-sigs/cli-utils> (Apache-2.0), in short.
+    #[test]
+    fn the_tables_of_kstatus_hold_but_for_the_clock() {
+        use Status::{Current, Failed, InProgress};
+        let of = |api_version: &str, kind: &str, spec: Value, status: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"generation": 1}, "spec": spec, "status": status});
+        let pod = |status: Value| of("v1", "Pod", json!({}), status);
+        let set = |replicas: i64, current: i64, ready: i64| {
+            of(
+                "apps/v1",
+                "StatefulSet",
+                json!({"replicas": 4}),
+                json!({"observedGeneration": 1, "currentReplicas": current, "readyReplicas": ready, "replicas": replicas}),
+            )
+        };
+        let daemons = |available: i64, ready: i64, observed: i64| {
+            of(
+                "apps/v1",
+                "DaemonSet",
+                json!({}),
+                json!({"observedGeneration": observed, "desiredNumberScheduled": 4, "currentNumberScheduled": 4, "updatedNumberScheduled": 4, "numberAvailable": available, "numberReady": ready}),
+            )
+        };
+        let replicas = |status: Value| of("apps/v1", "ReplicaSet", json!({"replicas": 2}), status);
+        let job = |status: Value| of("batch/v1", "Job", json!({}), status);
+        let unschedulable = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]);
+        let true_of = |kind: &str| json!([{"type": kind, "status": "True"}]);
+        for (object, expected) in [
+            (pod(json!({})), InProgress),
+            (pod(json!({"phase": "Running", "conditions": true_of("Ready")})), Current),
+            (
+                pod(
+                    json!({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False", "reason": "PodCompleted"}]}),
+                ),
+                Current,
+            ),
+            // The table waits 15 s after a Pod was made before that fails. There is no clock here, and such a Pod needs help sooner.
+            (pod(json!({"phase": "Pending", "conditions": unschedulable})), Failed),
+            (set(4, 4, 4), Current),
+            (set(4, 4, 2), InProgress),
+            (set(4, 2, 4), InProgress),
+            (set(8, 4, 4), InProgress),
+            (
+                of("apps/v1", "StatefulSet", json!({}), json!({"observedGeneration": 1, "currentReplicas": 1})),
+                InProgress,
+            ),
+            (daemons(4, 4, 1), Current),
+            (daemons(4, 2, 1), InProgress),
+            (daemons(2, 4, 1), InProgress),
+            (daemons(4, 4, 0), InProgress),
+            (of("apps/v1", "DaemonSet", json!({}), json!({"observedGeneration": 1})), InProgress),
+            (
+                replicas(
+                    json!({"observedGeneration": 1, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2, "fullyLabeledReplicas": 2}),
+                ),
+                Current,
+            ),
+            (
+                replicas(
+                    json!({"observedGeneration": 1, "replicas": 2, "readyReplicas": 2, "availableReplicas": 1, "fullyLabeledReplicas": 2}),
+                ),
+                InProgress,
+            ),
+            (
+                replicas(
+                    json!({"observedGeneration": 1, "replicas": 4, "readyReplicas": 2, "availableReplicas": 2, "fullyLabeledReplicas": 2}),
+                ),
+                InProgress,
+            ),
+            (of("policy/v1", "PodDisruptionBudget", json!({}), json!({"currentHealthy": 1})), Current),
+            (job(json!({})), InProgress),
+            (job(json!({"startTime": "2019-06-04T01:17:13Z"})), Current),
+            (job(json!({"startTime": "2019-06-04T01:17:13Z", "conditions": true_of("Complete")})), Current),
+            (job(json!({"startTime": "2019-06-04T01:17:13Z", "conditions": true_of("Failed")})), Failed),
+            (of("batch/v1", "CronJob", json!({}), json!({})), Current),
+            (of("v1", "Service", json!({"type": "ClusterIP"}), json!({})), Current),
+            (of("v1", "Service", json!({"type": "NodePort"}), json!({})), Current),
+            (of("v1", "Service", json!({"type": "LoadBalancer"}), json!({})), InProgress),
+            (
+                of(
+                    "v1",
+                    "Service",
+                    json!({"type": "LoadBalancer", "clusterIP": "1.2.3.4"}),
+                    json!({"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}),
+                ),
+                Current,
+            ),
+        ] {
+            assert_eq!(compute(&object).status, expected, "{object}");
+        }
+    }
 }
