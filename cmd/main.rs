@@ -1,5 +1,8 @@
 //! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
 
+// The future of an apply nests more futures than the default of 128 types.
+#![recursion_limit = "256"]
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;

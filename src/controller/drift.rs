@@ -537,7 +537,7 @@ mod tests {
         let (at, later) = ("2026-01-01T00:00:00Z", LATER);
         let spec = |field: &str| json!({"f:spec": {field: {}}});
         let early = |manager: &str, time: &str, set: Value| {
-            early_change(&object(vec![ours(spec("f:path")), entry(manager, "Update", time, set)]), &[])
+            early_change("ConfigMap", &object(vec![ours(spec("f:path")), entry(manager, "Update", time, set)]), &[])
         };
         for time in [at, later] {
             assert_eq!(early("kubectl-edit", time, spec("f:replicas")).unwrap().fields, ["spec.replicas"]);

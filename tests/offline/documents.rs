@@ -33,7 +33,10 @@ fn every_promise_names_a_test_that_exists() {
         let tests: Vec<&str> = name.captures_iter(proof).map(|found| found.get(1).expect("a name").as_str()).collect();
         assert!(!tests.is_empty(), "no test proves: {promise}");
         for test in tests {
-            assert!(code.contains(&format!("fn {test}(")), "docs/promises.md names the test {test}, which does not exist");
+            assert!(
+                code.contains(&format!("fn {test}(")),
+                "docs/promises.md names the test {test}, which does not exist"
+            );
         }
     }
 }
