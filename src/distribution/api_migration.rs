@@ -1,21 +1,34 @@
 //! Flux objects in files, brought to the API version that a version of Flux stores: edited in place, so that comments, order
 //! and layout stay.
 //!
+//! ```text
+//! text ─► objects, targets of patches, texts of patches ─► edits (a place of the text and what it becomes) ─► text
+//!                                                       ├► fields that the new version does not have
+//!                                                       └► versions that stay, with the reason
+//! ```
 //! Which versions and fields there are is read from the definitions of the distribution; how a field is written in the new
 //! version is a table (<https://fluxcd.io/flux/components/>, "What's new in v1" and "Migration" of each kind).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Component, Distribution, DistributionError, FluxVersion};
+use crate::api::kinds;
 use crate::format::yaml::{self, Location, Positions, YamlError};
 use crate::k8s::ObjectId;
+use source_text::SourceText;
 
-/// Deepest place that is looked at; files nest less.
+mod lines;
+mod source_text;
+
+/// Deepest place that is looked at, and most texts inside texts; files nest less.
 const MAX_DEPTH: usize = 64;
+const MAX_TEXTS: usize = 4;
 
 /// Fields that older versions spell otherwise: kind, where the field stands, what it is called now.
 const RENAMED_TO_LIST: [(&str, &str, &str); 2] =
@@ -31,6 +44,9 @@ const ADVICE: [(&str, &str); 7] = [
     ("/valuesFile", "write it as valuesFiles, which is a list"),
     ("/summary", "write it as eventMetadata.summary"),
 ];
+
+/// Kinds whose name other projects use for kinds of their own: a target without a group may mean those.
+const SHARED_NAMES: [&str; 4] = ["Alert", "Bucket", "Provider", "Receiver"];
 
 /// The API version of every kind in one version of Flux, with the schema of that version.
 pub struct StoredVersions(BTreeMap<(String, String), Stored>);
@@ -66,14 +82,36 @@ pub struct LostField {
     pub advice: Option<&'static str>,
 }
 
+/// A version other than the stored one that stays as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UneditedVersion {
+    /// Counts from 1.
+    pub line: u64,
+    pub object: String,
+    pub from: String,
+    pub to: String,
+    pub reason: &'static str,
+    /// Whether somebody has to change it; otherwise it may be right already.
+    pub by_hand: bool,
+}
+
 /// A text and what was done to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Migrated {
     pub text: String,
     /// In the order of the text.
     pub edits: Vec<Edit>,
     pub lost: Vec<LostField>,
+    pub unedited: Vec<UneditedVersion>,
 }
+
+const NOT_EDITABLE: &str = "it is an alias, has escapes or goes over several lines";
+const VARIABLE: &str = "a variable or a template decides about it";
+const OLD_DEFAULT: &str = "the default of its variable is old";
+const UNKNOWN_VERSION: &str = "Flux does not have this version";
+const SEVERAL_VERSIONS: &str = "it selects kinds that are stored at different versions";
+const NOT_YAML: &str = "the text around it cannot be read as YAML";
 
 impl StoredVersions {
     /// Reads the definitions of a version of Flux.
@@ -92,29 +130,84 @@ impl StoredVersions {
         Ok(StoredVersions(stored))
     }
 
-    /// Rewrites the Flux objects of a YAML or JSON text.
+    /// Rewrites the Flux objects of a YAML or JSON text, and what patches in it say about such objects.
+    ///
+    /// A text that does not mention Flux is not parsed.
     ///
     /// # Errors
-    /// The text is no YAML: a template, for example.
+    /// The text is not YAML: a template, for example.
     pub fn migrate(&self, text: &str) -> Result<Migrated, YamlError> {
+        // Editors of Windows write a byte order mark. It stays, and does not count as a column.
+        let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
+        if !may_concern_flux(body) {
+            return Ok(Migrated { text: text.to_owned(), ..Migrated::default() });
+        }
+        let plan = self.plan(body, None, MAX_TEXTS, "")?;
+        let text = format!("{mark}{}", edited(body, &plan.edits));
+        let edits = plan.edits.into_iter().map(|planned| planned.edit).collect();
+        Ok(Migrated { text, edits, lost: plan.lost, unedited: plan.unedited })
+    }
+
+    /// Rewrites the versions of a text that is not YAML, such as a template: lines `apiVersion: …` that have a line `kind: …`
+    /// beside them.
+    pub fn migrate_lines(&self, text: &str) -> Migrated {
+        let edits = lines::plan(text, self);
+        let text = edited(text, &edits);
+        Migrated { text, edits: edits.into_iter().map(|planned| planned.edit).collect(), ..Migrated::default() }
+    }
+
+    /// The old versions that a text names which is not read otherwise.
+    pub fn old_versions(&self, text: &str) -> Vec<UneditedVersion> {
+        let unedited = |PlannedEdit { edit: Edit { line, object, from, to }, .. }| UneditedVersion {
+            line,
+            object,
+            from,
+            to,
+            reason: NOT_YAML,
+            by_hand: true,
+        };
+        lines::plan(text, self).into_iter().map(unedited).collect()
+    }
+
+    /// The edits of a text; `target` is that of the patch whose text it is, and `owner` the object that holds it.
+    fn plan(&self, text: &str, target: Option<&Value>, texts_left: usize, owner: &str) -> Result<EditPlan, YamlError> {
         let documents = yaml::parse_documents(text)?;
         let positions = yaml::parse_positions(text);
-        let mut found = Found { stored: self, lines: text.split('\n').collect(), edits: vec![], lost: vec![] };
-        // Where the two readings differ nothing can be pointed at.
+        let source = SourceText::of(text);
+        let mut walk =
+            ObjectWalk { stored: self, source, target, texts_left, plan: EditPlan::default(), aliases: vec![] };
         if documents.len() == positions.len() {
             for (document, positions) in documents.iter().zip(&positions) {
-                found.look(document, String::new(), positions, 0);
+                // A kustomization file may lack everything that names an object.
+                let kind = document.get("kind").and_then(Value::as_str).unwrap_or("kustomization");
+                let owner = if owner.is_empty() { kind } else { owner };
+                walk.look(document, String::new(), positions, owner, 0);
             }
+        } else {
+            // Where the two readings differ no place can be trusted.
+            walk.plan.unedited = self.old_versions(text);
         }
-        let Found { mut edits, mut lost, .. } = found;
-        edits.sort_by_key(|(at, ..)| *at);
-        // The text of an alias is the text of its anchor: edited once.
-        edits.dedup_by_key(|(at, ..)| *at);
-        lost.sort_by_key(|field| field.line);
-        let text = edited(text, &edits);
-        let edits = edits.into_iter().map(|(_, _, edit)| edit).collect();
-        Ok(Migrated { text, edits, lost })
+        Ok(walk.finish())
     }
+
+    fn get(&self, group: &str, kind: &str) -> Option<&Stored> {
+        self.0.get(&(group.to_owned(), kind.to_owned()))
+    }
+
+    /// The stored versions of the kinds that are chosen by group and kind.
+    fn versions_of(&self, is_chosen: impl Fn(&str, &str) -> bool) -> BTreeSet<&str> {
+        let chosen = self.0.iter().filter(|((group, kind), _)| is_chosen(group, kind));
+        chosen.map(|(_, stored)| stored.version.as_str()).collect()
+    }
+
+    fn has_group(&self, group: &str) -> bool {
+        self.0.keys().any(|(of, _)| of == group)
+    }
+}
+
+/// Whether a text can name a Flux kind: objects by their group, targets of patches perhaps by their kind alone.
+fn may_concern_flux(text: &str) -> bool {
+    text.contains("fluxcd") || ["target", "version", "patch"].iter().all(|word| text.contains(word))
 }
 
 /// The version of a definition that is stored, by group and kind.
@@ -129,67 +222,248 @@ fn stored_version(object: &Value) -> Option<((String, String), Stored)> {
     Some(((text("/spec/group")?, text("/spec/names/kind")?), stored))
 }
 
-/// A place of the text: line and column from 0, and how many characters stand there.
-type Place = (usize, usize, usize);
-
-struct Found<'a> {
-    stored: &'a StoredVersions,
-    lines: Vec<&'a str>,
-    /// Where, what stands there afterwards, and how that is told.
-    edits: Vec<(Place, String, Edit)>,
-    lost: Vec<LostField>,
+/// Order of Kubernetes' versions, the newest highest (`v2` > `v1` > `v1beta2` > `v1alpha1`); `None` for a text that is not one.
+fn rank(version: &str) -> Option<(u32, u32, u32)> {
+    let number = |text: &str| (!text.starts_with('+')).then(|| text.parse::<u32>().ok()).flatten();
+    let rest = version.strip_prefix('v')?;
+    for (stage, name) in [(0, "alpha"), (1, "beta")] {
+        if let Some((major, minor)) = rest.split_once(name) {
+            return Some((number(major)?, stage, number(minor)?));
+        }
+    }
+    Some((number(rest)?, 2, 0))
 }
 
-impl Found<'_> {
+/// Whether a version is one that the kind has or had. Versions before the oldest supported Flux stand in no table, so all that are
+/// older than the newest count.
+fn is_known(group: &str, kind: &str, version: &str, stored: &str) -> bool {
+    let newest = kinds::of(group, kind).and_then(|kind| kind.versions.first().copied()).unwrap_or(stored);
+    rank(version).is_some_and(|version| Some(version) <= rank(newest).max(rank(stored)))
+}
+
+/// The default of `${NAME:-default}` and its like.
+fn default_of(variable: &str) -> Option<&str> {
+    let (_, rest) = variable.strip_prefix("${")?.strip_suffix('}')?.split_once(['-', '='])?;
+    Some(rest)
+}
+
+fn is_variable(version: &str) -> bool {
+    ["$", "{{", "<<", "[["].iter().any(|mark| version.contains(mark))
+}
+
+/// A place of the text in bytes, what stands there afterwards, and how that is told.
+struct PlannedEdit {
+    range: Range<usize>,
+    new: String,
+    edit: Edit,
+}
+
+#[derive(Default)]
+struct EditPlan {
+    /// In the order of the text, none over another.
+    edits: Vec<PlannedEdit>,
+    lost: Vec<LostField>,
+    unedited: Vec<UneditedVersion>,
+}
+
+/// Replaces places of a text, in their order.
+fn edited(text: &str, edits: &[PlannedEdit]) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut from = 0;
+    for PlannedEdit { range, new, .. } in edits {
+        result.push_str(text.get(from..range.start).unwrap_or_default());
+        result.push_str(new);
+        from = range.end;
+    }
+    result.push_str(text.get(from..).unwrap_or_default());
+    result
+}
+
+struct ObjectWalk<'a> {
+    stored: &'a StoredVersions,
+    source: SourceText<'a>,
+    target: Option<&'a Value>,
+    /// How many texts inside texts are still read.
+    texts_left: usize,
+    plan: EditPlan,
+    /// Versions that are written as an alias, with the place of the anchor.
+    aliases: Vec<(Range<usize>, UneditedVersion)>,
+}
+
+impl ObjectWalk<'_> {
     /// Looks at a value and at everything in it: lists, templates of a ResourceSet and health checks name versions as well.
-    fn look(&mut self, value: &Value, pointer: String, positions: &Positions, depth: usize) {
+    ///
+    /// `owner` is the object around it, for what has no name of its own.
+    fn look(&mut self, value: &Value, pointer: String, positions: &Positions, owner: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
-        let below = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+        let below = |key: &str| format!("{pointer}/{}", escaped(key));
         match value {
             Value::Object(fields) => {
-                self.look_at_object(value, &pointer, positions);
-                for (key, value) in fields {
-                    self.look(value, below(key), positions, depth + 1);
+                let named = name_of(value);
+                let owner = named.as_deref().unwrap_or(owner);
+                self.look_at_object(value, &pointer, positions, owner);
+                self.look_at_operation(value, &pointer, positions, owner);
+                for (key, item) in fields {
+                    let pointer = below(key);
+                    match (key.as_str(), item) {
+                        ("patch" | "resourcesTemplate", Value::String(text)) => {
+                            self.look_at_text(text, positions.value(&pointer), value.get("target"), owner);
+                        }
+                        ("target" | "select" | "source", Value::Object(_)) => {
+                            self.look_at_target(item, &pointer, positions, owner);
+                        }
+                        ("patchesStrategicMerge", Value::Array(items)) => {
+                            for (index, text) in items.iter().enumerate() {
+                                let Some(text) = text.as_str() else { continue };
+                                self.look_at_text(text, positions.value(&format!("{pointer}/{index}")), None, owner);
+                            }
+                        }
+                        _ => {}
+                    }
+                    self.look(item, pointer, positions, owner, depth + 1);
                 }
             }
             Value::Array(items) => {
                 for (index, value) in items.iter().enumerate() {
-                    self.look(value, below(&index.to_string()), positions, depth + 1);
+                    self.look(value, below(&index.to_string()), positions, owner, depth + 1);
                 }
             }
             _ => {}
         }
     }
 
-    fn look_at_object(&mut self, value: &Value, pointer: &str, positions: &Positions) {
+    fn look_at_object(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return };
         let Some((group, version)) = api_version.split_once('/') else { return };
-        let Some(stored) = self.stored.0.get(&(group.to_owned(), kind.to_owned())) else { return };
-        if version == stored.version {
-            return;
-        }
-        let object = ObjectId::of(value).to_string();
+        let versions = self.stored;
+        let Some(stored) = versions.get(group, kind) else { return };
         let now = format!("{group}/{}", stored.version);
-        let at = positions.value(&format!("{pointer}/apiVersion"));
-        self.replace(at, api_version, &now, &object);
+        if version != stored.version {
+            let at = positions.value(&format!("{pointer}/apiVersion"));
+            if !is_known(group, kind, version, &stored.version) {
+                return self.leave(at, version, &stored.version, api_version, &now, object);
+            }
+            self.replace(at, api_version, &now, object);
+        }
         if value.get("metadata").is_none() {
             // A reference has no fields of the kind.
             return;
         }
         let mut unknown = vec![];
         unknown_fields(value, &stored.schema, String::new(), &mut unknown);
-        for field in unknown.iter().filter(|field| !field.starts_with("/metadata")) {
-            if self.rename(value, kind, field, pointer, positions, &object) {
+        for field in unknown.iter().filter(|field| !is_ignored(field)) {
+            if self.rename(value, kind, field, pointer, positions, object) {
                 continue;
             }
             let line = positions.key(&format!("{pointer}{field}")).map_or(0, |at| at.line);
             let advice = ADVICE.iter().find(|(end, _)| field.ends_with(end)).map(|(_, advice)| *advice);
-            let field = field.trim_start_matches('/').replace('/', ".");
-            self.lost.push(LostField { line, object: object.clone(), field, api_version: now.clone(), advice });
+            let field = field.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~");
+            self.plan.lost.push(LostField { line, object: object.to_owned(), field, api_version: now.clone(), advice });
         }
+    }
+
+    /// Looks at an operation of a JSON patch that sets or tests the version of an object.
+    fn look_at_operation(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let (Some(_), Some(path), Some(api_version)) = (text("op"), text("path"), text("value")) else { return };
+        let Some((group, version)) = api_version.split_once('/') else { return };
+        if !path.ends_with("/apiVersion") || !self.stored.has_group(group) {
+            return;
+        }
+        // Deeper in the object the patch is for, the kind beside the version is not known.
+        let kind = self.target.filter(|_| path == "/apiVersion").and_then(|target| target.get("kind"));
+        let kind = TargetPattern::of(kind.and_then(Value::as_str));
+        let versions = self.stored.versions_of(|of, name| of == group && kind.matches(name));
+        let at = positions.value(&format!("{pointer}/value"));
+        let full = |version: &str| format!("{group}/{version}");
+        self.replace_by_one_of(&versions, at, version, api_version, full, object);
+    }
+
+    /// Looks at the target of a patch, or at a selector of a replacement: group, version and kind are expressions
+    /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>).
+    fn look_at_target(&mut self, target: &Value, pointer: &str, positions: &Positions, object: &str) {
+        let text = |key: &str| target.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let (Some(version), group, kind) = (text("version"), text("group"), text("kind")) else { return };
+        if group.is_none() && kind.is_none_or(|kind| SHARED_NAMES.contains(&kind)) {
+            return;
+        }
+        let (groups, kinds, wanted) =
+            (TargetPattern::of(group), TargetPattern::of(kind), TargetPattern::of(Some(version)));
+        let versions = self.stored.versions_of(|group, kind| groups.matches(group) && kinds.matches(kind));
+        if versions.iter().any(|stored| wanted.matches(stored)) {
+            return;
+        }
+        let at = positions.value(&format!("{pointer}/version"));
+        self.replace_by_one_of(&versions, at, version, version, str::to_owned, object);
+    }
+
+    /// Replaces a version by the one at which all chosen kinds are stored, or says why not.
+    fn replace_by_one_of(
+        &mut self,
+        versions: &BTreeSet<&str>,
+        at: Option<Location>,
+        version: &str,
+        written: &str,
+        full: impl Fn(&str) -> String,
+        object: &str,
+    ) {
+        let (Some(newest), false) = (versions.iter().max_by_key(|version| rank(version)), versions.contains(version))
+        else {
+            return;
+        };
+        if rank(version).is_none_or(|version| Some(version) > rank(newest)) {
+            self.leave(at, version, newest, written, &full(newest), object);
+        } else if versions.len() == 1 {
+            self.replace(at, written, &full(newest), object);
+        } else {
+            let all: Vec<String> = versions.iter().map(|version| full(version)).collect();
+            self.keep(at, written, &all.join(" or "), object, SEVERAL_VERSIONS, true);
+        }
+    }
+
+    /// Looks at a text that holds YAML itself: a patch, or the template of a ResourceSet.
+    fn look_at_text(&mut self, text: &str, at: Option<Location>, target: Option<&Value>, owner: &str) {
+        let is_one = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
+        let Some(texts_left) = self.texts_left.checked_sub(1) else { return };
+        if !is_one || !text.contains("fluxcd") {
+            return;
+        }
+        let scalar = at.and_then(|at| self.source.scalar(at));
+        let first = match &scalar {
+            Some(scalar) => self.source.line_of(scalar.start),
+            None => at.map_or(0, |at| at.line),
+        };
+        let is_literal = scalar.as_ref().is_some_and(|scalar| self.source.written(scalar).starts_with('|'));
+        let line = |inner: u64| if is_literal { first + inner } else { first };
+        let Ok(inner) = self.stored.plan(text, target, texts_left, owner) else {
+            for old in self.stored.old_versions(text) {
+                self.plan.unedited.push(UneditedVersion { line: line(old.line), ..old });
+            }
+            return;
+        };
+        for PlannedEdit { range, new, edit } in inner.edits {
+            let place = scalar.as_ref().and_then(|scalar| self.source.same_place(scalar, text, &range));
+            match place {
+                Some(range) => {
+                    let line = self.source.line_of(range.start);
+                    self.plan.edits.push(PlannedEdit { range, new, edit: Edit { line, ..edit } });
+                }
+                None => self.plan.unedited.push(UneditedVersion {
+                    line: line(edit.line),
+                    object: edit.object,
+                    from: edit.from,
+                    to: edit.to,
+                    reason: NOT_EDITABLE,
+                    by_hand: true,
+                }),
+            }
+        }
+        self.plan.lost.extend(inner.lost.into_iter().map(|lost| LostField { line: line(lost.line), ..lost }));
+        let unedited = inner.unedited.into_iter().map(|old| UneditedVersion { line: line(old.line), ..old });
+        self.plan.unedited.extend(unedited);
     }
 
     /// Renames a field whose one value becomes a list of one; `false` when the table has no such field.
@@ -208,54 +482,123 @@ impl Found<'_> {
         let Some(only) = value.pointer(field).and_then(Value::as_str) else { return false };
         let (key, content) = (positions.key(&format!("{at}{field}")), positions.value(&format!("{at}{field}")));
         let old = field.rsplit('/').next().unwrap_or_default();
-        let (Some(key), Some(content)) = (self.place(key, old), self.place(content, only)) else { return false };
-        let written: String = self.written(content);
-        let line = key.0 as u64 + 1;
+        let places = (self.source.place(key, old), self.source.whole_place(content, only));
+        let (Some(key), Some(content)) = places else { return false };
+        let written = self.source.written(&content).to_owned();
+        let line = self.source.line_of(key.start);
         let edit = |from: &str, to: &str| Edit { line, object: object.to_owned(), from: from.into(), to: to.into() };
-        self.edits.push((key, self.written(key).replace(old, now), edit(old, now)));
-        self.edits.push((content, format!("[{written}]"), edit(&written, &format!("[{written}]"))));
+        let list = format!("[{written}]");
+        self.plan.edits.push(PlannedEdit { range: key, new: (*now).to_owned(), edit: edit(old, now) });
+        self.plan.edits.push(PlannedEdit { range: content, new: list.clone(), edit: edit(&written, &list) });
         true
     }
 
     fn replace(&mut self, at: Option<Location>, old: &str, new: &str, object: &str) {
-        let Some(place) = self.place(at, old) else { return };
-        let edit =
-            Edit { line: place.0 as u64 + 1, object: object.to_owned(), from: old.to_owned(), to: new.to_owned() };
-        self.edits.push((place, self.written(place).replace(old, new), edit));
+        if let Some(range) = self.source.place(at, old) {
+            let line = self.source.line_of(range.start);
+            let edit = Edit { line, object: object.to_owned(), from: old.to_owned(), to: new.to_owned() };
+            self.plan.edits.push(PlannedEdit { range, new: new.to_owned(), edit });
+            return;
+        }
+        let unedited = unedited(at, old, new, object, NOT_EDITABLE, true);
+        match at.and_then(|at| self.source.anchor(at, old)) {
+            Some(anchor) => self.aliases.push((anchor, unedited)),
+            None => self.plan.unedited.push(unedited),
+        }
     }
 
-    /// Where a text stands on its line, plain or in quotes.
-    fn place(&self, at: Option<Location>, text: &str) -> Option<Place> {
-        let at = at?;
-        let line = usize::try_from(at.line).ok()?.checked_sub(1)?;
-        let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
-        let rest: String = self.lines.get(line)?.chars().skip(column).collect();
-        let forms = [text.to_owned(), format!("\"{text}\""), format!("'{text}'")];
-        let form = forms.iter().find(|form| rest.starts_with(form.as_str()))?;
-        Some((line, column, form.chars().count()))
+    /// Leaves a version as it is that is not an old one: of a variable, or one that Flux does not have.
+    fn leave(&mut self, at: Option<Location>, version: &str, stored: &str, old: &str, new: &str, object: &str) {
+        match default_of(version) {
+            Some(default) if default == stored => self.keep(at, old, new, object, VARIABLE, false),
+            Some(default) if rank(default).is_some() => self.keep(at, old, new, object, OLD_DEFAULT, true),
+            _ if is_variable(version) => self.keep(at, old, new, object, VARIABLE, false),
+            _ => self.keep(at, old, new, object, UNKNOWN_VERSION, true),
+        }
     }
 
-    fn written(&self, (line, column, length): Place) -> String {
-        self.lines.get(line).map(|line| line.chars().skip(column).take(length).collect()).unwrap_or_default()
+    fn keep(&mut self, at: Option<Location>, old: &str, new: &str, object: &str, reason: &'static str, by_hand: bool) {
+        self.plan.unedited.push(unedited(at, old, new, object, reason, by_hand));
+    }
+
+    /// Puts everything into the order of the text.
+    fn finish(self) -> EditPlan {
+        let EditPlan { mut edits, mut lost, mut unedited } = self.plan;
+        edits.sort_by_key(|planned| (planned.range.start, planned.range.end));
+        let mut kept: Vec<PlannedEdit> = vec![];
+        for planned in edits {
+            match kept.last() {
+                // An object that aliases repeat is edited once.
+                Some(last) if last.range == planned.range && last.new == planned.new => {}
+                Some(last) if last.range.end > planned.range.start => {
+                    let Edit { line, object, from, to } = planned.edit;
+                    let reason = SEVERAL_VERSIONS;
+                    unedited.push(UneditedVersion { line, object, from, to, reason, by_hand: true });
+                }
+                _ => kept.push(planned),
+            }
+        }
+        for (anchor, alias) in self.aliases {
+            if !kept.iter().any(|planned| planned.range == anchor && planned.new == alias.to) {
+                unedited.push(alias);
+            }
+        }
+        lost.sort_by_key(|field| field.line);
+        lost.dedup();
+        unedited.sort_by_key(|version| version.line);
+        unedited.dedup();
+        EditPlan { edits: kept, lost, unedited }
     }
 }
 
-/// Replaces places of a text, in their order.
-fn edited(text: &str, edits: &[(Place, String, Edit)]) -> String {
-    let mut result = String::with_capacity(text.len());
-    for (number, line) in text.split('\n').enumerate() {
-        if number > 0 {
-            result.push('\n');
-        }
-        let mut from = 0;
-        for ((_, column, length), new, _) in edits.iter().filter(|((line, ..), ..)| *line == number) {
-            result.extend(line.chars().skip(from).take(column - from));
-            result.push_str(new);
-            from = column + length;
-        }
-        result.extend(line.chars().skip(from));
+fn unedited(
+    at: Option<Location>,
+    old: &str,
+    new: &str,
+    object: &str,
+    reason: &'static str,
+    by_hand: bool,
+) -> UneditedVersion {
+    let (object, from, to) = (object.to_owned(), old.to_owned(), new.to_owned());
+    UneditedVersion { line: at.map_or(0, |at| at.line), object, from, to, reason, by_hand }
+}
+
+/// `KIND/NAMESPACE/NAME` of an object or of a reference to one, which has its name beside its kind.
+fn name_of(value: &Value) -> Option<String> {
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let kind = text("/kind")?;
+    text("/apiVersion")?;
+    let name = text("/metadata/name").or(text("/name"))?;
+    let namespace = text("/metadata/namespace").or(text("/namespace"));
+    Some(ObjectId::new("", kind, namespace, name).to_string())
+}
+
+/// A step of a JSON pointer (RFC 6901).
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// An expression that has to match a whole text, as kustomize reads those of targets; an absent one matches everything.
+struct TargetPattern(Option<Result<Regex, regex::Error>>);
+
+impl TargetPattern {
+    fn of(text: Option<&str>) -> Self {
+        TargetPattern(text.filter(|text| !text.is_empty()).map(|text| Regex::new(&format!("^(?:{text})$"))))
     }
-    result
+
+    fn matches(&self, text: &str) -> bool {
+        match &self.0 {
+            None => true,
+            Some(Ok(expression)) => expression.is_match(text),
+            Some(Err(_)) => false,
+        }
+    }
+}
+
+/// Whether a field is nothing that the API server would miss: metadata and status have rules of their own, and what SOPS adds is
+/// taken away when the object is decrypted.
+fn is_ignored(field: &str) -> bool {
+    ["/metadata", "/status"].iter().any(|part| field.starts_with(part)) || field == "/sops"
 }
 
 /// The fields of a value that its schema does not have, as JSON pointers; what is below such a field is not named.
@@ -271,8 +614,9 @@ fn unknown_fields(value: &Value, schema: &Value, pointer: String, found: &mut Ve
             let preserved = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool) == Some(true);
             let properties = schema.get("properties").and_then(Value::as_object);
             let any = schema.get("additionalProperties");
-            for (key, value) in fields {
-                let pointer = format!("{pointer}/{key}");
+            // Patches take fields away by null, and give orders by keys such as `$patch`.
+            for (key, value) in fields.iter().filter(|(key, value)| !value.is_null() && !key.starts_with('$')) {
+                let pointer = format!("{pointer}/{}", escaped(key));
                 match (properties.and_then(|properties| properties.get(key)), any) {
                     (Some(schema), _) => unknown_fields(value, schema, pointer, found),
                     (None, Some(schema)) => unknown_fields(value, schema, pointer, found),
@@ -361,6 +705,111 @@ spec:
         let text = "apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: OCIRepository\nmetadata: {name: a}\n";
         assert_eq!(stored.migrate(text).unwrap().text, text);
         assert!(newest().migrate(text).unwrap().text.contains("fluxcd.io/v1\n"));
-        assert!(newest().migrate("a: {{ .Values.b }}\n  c").is_err());
+        assert!(newest().migrate("a: {{ .Values.fluxcd }}\n  c").is_err());
+    }
+
+    /// `line object from to` of each edit, and what stays with `!` where somebody has to change it.
+    fn told(text: &str) -> (Vec<String>, Vec<String>, String) {
+        let Migrated { text, edits, unedited, .. } = newest().migrate(text).unwrap();
+        let short = |version: &str| version.replace(".toolkit.fluxcd.io/", "/");
+        let edits = edits.iter().map(|e| format!("{} {} {} {}", e.line, e.object, short(&e.from), short(&e.to)));
+        let mark = |by_hand: bool| if by_hand { "!" } else { "" };
+        let stays = unedited.iter().map(|u| format!("{}{} {} {}", mark(u.by_hand), u.line, u.object, short(&u.from)));
+        (edits.collect(), stays.collect(), text)
+    }
+
+    #[test]
+    fn patches_and_their_targets_are_edited_in_every_form_of_text() {
+        let literal = "kind: Kustomization\napiVersion: kustomize.toolkit.fluxcd.io/v1\nmetadata: {name: apps}\nspec:\n  patches:\n  - patch: |-\n\n      apiVersion: kustomize.toolkit.fluxcd.io/v1beta2 # old\n      kind: Kustomization\n      metadata: {name: x}\n    target:\n      group: kustomize.toolkit.fluxcd.io\n      version: v1beta2\n      kind: Kustomization\n";
+        let (edits, stays, text) = told(literal);
+        assert_eq!(edits, ["8 Kustomization/x kustomize/v1beta2 kustomize/v1", "13 Kustomization/apps v1beta2 v1"]);
+        assert_eq!((stays, text), (vec![], literal.replace("v1beta2", "v1")));
+        for patch in [
+            "'apiVersion: helm.toolkit.fluxcd.io/v2beta1\n\n  kind: HelmRelease\n\n  metadata: {name: it''s}'",
+            "\"apiVersion: helm.toolkit.fluxcd.io/v2beta1\\nkind: HelmRelease\\nmetadata: {name: x}\\n\"",
+            "'{\"apiVersion\": \"helm.toolkit.fluxcd.io/v2beta1\", \"kind\": \"HelmRelease\", \"metadata\": {\"name\": \"x\"}}'",
+            "\"{\\\"apiVersion\\\":\\\"helm.toolkit.fluxcd.io/v2beta1\\\",\\\"kind\\\":\\\"HelmRelease\\\"}\"",
+            ">-\n    {\"apiVersion\": \"helm.toolkit.fluxcd.io/v2beta1\",\n    \"kind\": \"HelmRelease\"}",
+            "|2\n    apiVersion: helm.toolkit.fluxcd.io/v2beta1\n    kind: HelmRelease\n    spec: {chart: {spec: {}}}",
+            "|\n    - op: replace\n      path: /apiVersion\n      value: helm.toolkit.fluxcd.io/v2beta1",
+            "|\n    - op: add\n      path: /spec/healthChecks/-\n      value: {apiVersion: helm.toolkit.fluxcd.io/v2beta1, kind: HelmRelease, name: x}",
+        ] {
+            let text = format!("patches:\n- patch: {patch}\n  target: {{kind: HelmRelease, version: v2beta1}}\n");
+            let (edits, stays, new) = told(&text);
+            assert_eq!((edits.len(), stays), (2, vec![]), "{text}\n{edits:?}");
+            assert_eq!(new, text.replace("v2beta1", "v2"));
+        }
+        let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  postRenderers:\n  - kustomize:\n      patches:\n      - target: {group: source.toolkit.fluxcd.io, version: v1beta2}\n        patch: |\n          apiVersion: source.toolkit.fluxcd.io/v1beta2\n          kind: Bucket\n          metadata: {name: b}\n";
+        assert_eq!(told(release).2, release.replace("v1beta2", "v1"));
+        let merges = "patchesStrategicMerge:\n- |-\n  apiVersion: image.toolkit.fluxcd.io/v1beta1\n  kind: ImagePolicy\n  metadata: {name: p}\n- other.yaml\n";
+        assert_eq!(told(merges).2, merges.replace("v1beta1", "v1"));
+    }
+
+    #[test]
+    fn targets_of_foreign_kinds_and_of_current_versions_stay() {
+        for target in [
+            "{group: s3.aws.upbound.io, version: v1beta1, kind: Bucket}",
+            "{version: v1beta1, kind: Bucket}",
+            "{group: helm.toolkit.fluxcd.io, version: v2, kind: HelmRelease}",
+            "{group: helm.toolkit.fluxcd.io, version: v2.*, kind: HelmRelease}",
+            "{group: notification.toolkit.fluxcd.io, version: v1}",
+        ] {
+            let text = format!("patches:\n- patch: '[]'\n  target: {target}\n");
+            assert_eq!(told(&text), (vec![], vec![], text.clone()));
+        }
+        let text = "patches:\n- patch: '[]'\n  target: {group: notification.toolkit.fluxcd.io, version: v1beta2}\n";
+        assert_eq!(told(text).1, ["!3 kustomization v1beta2"]);
+    }
+
+    #[test]
+    fn old_versions_that_cannot_be_edited_are_named() {
+        let object = |version: &str| format!("kind: HelmRelease\napiVersion: {version}\nmetadata: {{name: a}}\n");
+        let anchored = "kind: HelmRelease\nmetadata: {name: a, annotations: {v: &v helm.toolkit.fluxcd.io/v2beta1}}\napiVersion: *v\n";
+        assert_eq!(told(anchored).1, ["!3 HelmRelease/a helm/v2beta1"]);
+        assert_eq!(told(anchored).2, anchored);
+        let escaped = object("\"helm.toolkit.fluxcd.io\\/v2beta1\"");
+        assert_eq!(told(&escaped).1, ["!2 HelmRelease/a helm/v2beta1"]);
+        let folded = object("helm.toolkit.fluxcd.io/v2bet\\\n  a1").replace("helm", "\"helm").replace("a1", "a1\"");
+        assert_eq!(told(&folded).1, ["!2 HelmRelease/a helm/v2beta1"], "{folded}");
+        // The edit of the anchor is that of the alias.
+        let list = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: &v helm.toolkit.fluxcd.io/v2beta1, kind: HelmRelease, metadata: {name: a}}\n- {apiVersion: *v, kind: HelmRelease, metadata: {name: b}}\n";
+        let (edits, stays, text) = told(list);
+        assert_eq!((edits.len(), stays, text), (1, vec![], list.replace("v2beta1", "v2")));
+        for (version, stays) in [
+            ("helm.toolkit.fluxcd.io/${V:-v2}", "2 HelmRelease/a helm/${V:-v2}"),
+            ("helm.toolkit.fluxcd.io/${V:=v2beta1}", "!2 HelmRelease/a helm/${V:=v2beta1}"),
+            ("helm.toolkit.fluxcd.io/${V}", "2 HelmRelease/a helm/${V}"),
+            ("helm.toolkit.fluxcd.io/{{ .Values.v }}", "2 HelmRelease/a helm/{{ .Values.v }}"),
+            ("helm.toolkit.fluxcd.io/v2beta", "!2 HelmRelease/a helm/v2beta"),
+            ("helm.toolkit.fluxcd.io/v7", "!2 HelmRelease/a helm/v7"),
+        ] {
+            let text = object(version);
+            assert_eq!(told(&text), (vec![], vec![stays.to_owned()], text.clone()));
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_stays_and_fields_are_named_again() {
+        let text =
+            "\u{feff}apiVersion: source.toolkit.fluxcd.io/v1beta2\r\nkind: HelmRepository\r\nmetadata: {name: a}\r\n";
+        assert_eq!(told(text).2, text.replace("v1beta2", "v1"));
+        let text = "apiVersion: helm.toolkit.fluxcd.io/v2beta2\nkind: HelmRelease\nmetadata: {name: a}\nsops: {mac: x}\nspec:\n  postRenderers:\n  - kustomize:\n      patchesStrategicMerge: [{kind: Ingress}]\n  timeout: null\n  values: {any: thing}\n";
+        let first = newest().migrate(text).unwrap();
+        let again = newest().migrate(&first.text).unwrap();
+        assert_eq!((again.edits, again.lost.clone()), (vec![], first.lost));
+        assert_eq!(again.lost.len(), 1);
+        assert_eq!(
+            (again.lost[0].line, again.lost[0].field.as_str()),
+            (8, "spec.postRenderers.0.kustomize.patchesStrategicMerge")
+        );
+    }
+
+    #[test]
+    fn a_template_is_edited_line_by_line() {
+        let text = "{{ if .Values.a }}\nkind: HelmRelease\n{{- end }}\napiVersion: helm.toolkit.fluxcd.io/v2beta1 # old\nmetadata:\n  name: {{ .x }}\n---\nitems:\n- apiVersion: \"source.toolkit.fluxcd.io/v1beta2\"\n  kind: GitRepository\n- kind: Pod\n---\napiVersion: source.toolkit.fluxcd.io/v1beta2\n---\nkind: GitRepository\n";
+        let migrated = newest().migrate_lines(text);
+        assert_eq!(migrated.edits.iter().map(|edit| edit.line).collect::<Vec<_>>(), [4, 9]);
+        assert_eq!(migrated.text, text.replace("v2beta1 # old", "v2 # old").replace("v1beta2\"", "v1\""));
+        assert_eq!(newest().old_versions(text).len(), 2);
     }
 }

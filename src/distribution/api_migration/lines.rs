@@ -1,0 +1,85 @@
+//! Versions in a text that is not YAML, such as a template of Helm: found line by line.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Edit, PlannedEdit, StoredVersions, is_known};
+
+/// `apiVersion: GROUP/VERSION`, perhaps as the first key of a list's item, perhaps in quotes.
+static API_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^([ \t]*(?:- +)*)apiVersion: +["']?([a-z0-9.]+)/(v[a-z0-9]+)["']?[ \t]*(?:#.*)?$"#).ok()
+});
+
+/// `kind: KIND` in the same forms.
+static KIND: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"^([ \t]*(?:- +)*)kind: +["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?$"#).ok());
+
+/// The edits of a text.
+pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
+    if !text.contains("fluxcd") {
+        return vec![];
+    }
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let starts = text.split('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len() + 1;
+        Some(start)
+    });
+    let mut edits = vec![];
+    for ((index, line), start) in lines.iter().enumerate().zip(starts) {
+        // Groups, versions and the mark in front are ASCII, but a line may hold more.
+        let line = line.trim_start_matches('\u{feff}');
+        let mark = lines.get(index).map_or(0, |whole| whole.len() - line.len());
+        let Some(found) = API_VERSION.as_ref().and_then(|pattern| pattern.captures(line)) else { continue };
+        let (Some(indent), Some(group), Some(version)) = (found.get(1), found.get(2), found.get(3)) else { continue };
+        let Some(kind) = kind_beside(&lines, index, indent.len()) else { continue };
+        let Some(now) = stored.get(group.as_str(), kind) else { continue };
+        let (group, old) = (group.as_str(), version.as_str());
+        if old == now.version || !is_known(group, kind, old, &now.version) {
+            continue;
+        }
+        edits.push(PlannedEdit {
+            range: start + mark + version.start()..start + mark + version.end(),
+            new: now.version.clone(),
+            edit: Edit {
+                line: index as u64 + 1,
+                object: kind.to_owned(),
+                from: format!("{group}/{old}"),
+                to: format!("{group}/{}", now.version),
+            },
+        });
+    }
+    edits
+}
+
+/// The kind of the mapping that has a key at a column of a line.
+fn kind_beside<'a>(lines: &[&'a str], at: usize, column: usize) -> Option<&'a str> {
+    let below = lines.iter().skip(at + 1).copied();
+    // The key may be the first one of a list's item: above it another item ends.
+    let above = lines.iter().take(at).rev().copied();
+    let is_first = lines.get(at).is_some_and(|line| line.trim_start().starts_with('-'));
+    kind_in(below, column).or_else(|| if is_first { None } else { kind_in(above, column) })
+}
+
+fn kind_in<'a>(lines: impl Iterator<Item = &'a str>, column: usize) -> Option<&'a str> {
+    for line in lines {
+        let text = line.trim_start();
+        let is_template = ["{{", "{%", "<<", "#"].iter().any(|mark| text.starts_with(mark));
+        if text.is_empty() || is_template {
+            continue;
+        }
+        if text.starts_with("---") || line.len() - text.len() < column && !text.starts_with('-') {
+            return None;
+        }
+        if let Some(found) = KIND.as_ref().and_then(|pattern| pattern.captures(line))
+            && found.get(1).is_some_and(|indent| indent.len() == column)
+        {
+            return found.get(2).map(|kind| kind.as_str());
+        }
+        if text.starts_with('-') && line.len() - text.len() < column {
+            return None;
+        }
+    }
+    None
+}
