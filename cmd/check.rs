@@ -1,11 +1,14 @@
 //! `check`: is the cluster fit for Flux, and is Flux well in it?
 
+use std::path::PathBuf;
+
 use anstyle::AnsiColor;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
+use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
 
 use crate::common::lines::Lines;
 use crate::common::list::hint_at_namespace;
-use crate::common::manifest_files;
+use crate::common::manifest_files::{self, ManifestRequest};
 use crate::common::read_source::{FromArgs, Source, instance_type, within};
 use crate::common::registries::SourceArgs;
 use crate::render::table::clean;
@@ -44,6 +47,9 @@ pub struct Args {
     /// would change them
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
     pub filename: Option<String>,
+    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',', requires = "filename")]
+    pub extensions: Vec<String>,
     /// Also what this version of Flux changes: flags and gates of controllers that
     /// are gone, stricter substitution, the Kubernetes it needs
     #[arg(long, value_name = "VERSION", conflicts_with = "pre")]
@@ -95,26 +101,34 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// Whether every manifest is written at the API version that the newest Flux stores.
 fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (looked_at, mut migration) = manifest_files::migration(place, args.to.as_deref(), shell)?;
-    if let Some(to) = &args.to {
-        migration.changes = manifest_files::changes(&looked_at, &manifest_files::target(to)?);
-    }
-    let (edits, mut lost) = manifest_files::lines(&migration);
-    lost.extend(manifest_files::change_lines(&migration));
+    let target = args.to.as_deref().map(manifest_files::target).transpose()?;
+    let mut index = ManifestIndex::default();
+    let (mut edits, mut others) = (String::new(), vec![]);
+    let request = ManifestRequest { place, to: args.to.as_deref(), extensions: &args.extensions };
+    let mut migration = manifest_files::for_each(&request, shell, |one, _| {
+        let (to_change, by_hand) = one.lines();
+        edits.push_str(&to_change);
+        others.extend(by_hand);
+        if target.is_some() {
+            index.add(&one.path.unwrap_or_else(|| PathBuf::from("-")), &one.text);
+        }
+        Ok(())
+    })?;
+    migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
+    others.extend(manifest_files::change_lines(&migration));
     match structured_without_names(&migration, &args.view.output)? {
         Some(text) => shell.print(&text)?,
-        None => shell.print(&lost.iter().fold(edits, |text, line| text + line + "\n"))?,
+        None => shell.print(&others.iter().fold(edits, |text, line| text + line + "\n"))?,
     }
-    if migration.edits() + migration.lost() == 0 {
-        shell.status(&format!("every Flux object is written as Flux {} stores it", migration.flux));
-        let breaks = migration.changes.iter().any(|change| change.breaks);
-        return Ok(if breaks { Exit::Failed } else { Exit::Done });
+    if migration.edits() > 0 {
+        shell.hint(&format!(
+            "rewrite them with `flux-operator migrate -f {place}{}`",
+            args.to.as_ref().map(|to| format!(" --to {to}")).unwrap_or_default()
+        ));
     }
-    shell.hint(&format!(
-        "rewrite them with `flux-operator migrate -f {place}{}`",
-        args.to.as_ref().map(|to| format!(" --to {to}")).unwrap_or_default()
-    ));
-    Ok(Exit::Failed)
+    shell.status(&migration.verdict());
+    let breaks = migration.changes.iter().any(|change| change.breaks);
+    Ok(if migration.edits() + migration.by_hand() > 0 || breaks { Exit::Failed } else { Exit::Done })
 }
 
 fn mark(verdict: Verdict) -> &'static str {

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::common::manifest_files;
-use crate::shell::output::{ViewArgs, structured_without_names, without_names};
+use crate::common::manifest_files::{self, ManifestRequest};
+use crate::shell::output::{Format, ViewArgs, no_names, structured_without_names, without_names};
 use crate::shell::{CliError, Exit, Shell};
 
 mod bootstrap;
@@ -17,9 +17,12 @@ pub enum Command {
 
 /// Rewrite deprecated API versions of Flux in files
 ///
-/// The files are edited in place: comments and layout stay. A line is printed for
-/// every change. What the new version has no field for is named and left alone.
-/// Ends with 1 when a dry run would change something, or when a field needs a hand.
+/// The files are edited in place: comments and layout stay, and owner, rights and
+/// links as well. Texts of patches and the versions of their targets are edited,
+/// too. A line is printed for every change as soon as it is made. What the new
+/// version has no field for, and versions that cannot be edited, are named and left
+/// alone. Hidden folders are not read, and links out of the folder not followed.
+/// Ends with 1 when a dry run would change something, or when something needs a hand.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", without_names),
@@ -30,6 +33,8 @@ pub enum Command {
     flux-operator migrate -f ./clusters --dry-run\n\n  \
     # To what Flux 2.8 stores\n  \
     flux-operator migrate -f ./apps/web.yaml --to 2.8 --dry-run\n\n  \
+    # Templates as well\n  \
+    flux-operator migrate -f ./apps -e .yaml,.yml,.tpl\n\n  \
     # From a pipe: the new text on stdout\n  \
     flux-operator migrate -f - < web.yaml"
 )]
@@ -40,6 +45,11 @@ pub struct Args {
     /// Flux version whose API versions are wanted [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
+    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    ///
+    /// Files that are not YAML, such as templates, are then edited line by line.
+    #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',')]
+    pub extensions: Vec<String>,
     /// Only say what would be changed
     #[arg(long)]
     pub dry_run: bool,
@@ -56,28 +66,38 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         None => {}
     }
     let Some(filename) = &args.filename else { return Err(CliError::usage("no file is given")) };
-    let (looked_at, migration) = manifest_files::migration(filename, args.to.as_deref(), shell)?;
-    let (edits, lost) = manifest_files::lines(&migration);
-    let piped = looked_at.iter().find(|one| one.path.is_none()).filter(|_| !args.dry_run);
-    if !args.dry_run {
-        for one in looked_at.iter().filter(|one| !one.migrated.edits.is_empty()) {
-            if let Some(path) = &one.path {
-                shell.interruption().writes();
-                manifest_files::write(path, &one.migrated.text)?;
+    let request = ManifestRequest { place: filename, to: args.to.as_deref(), extensions: &args.extensions };
+    if matches!(args.view.output, Format::Name) {
+        return Err(no_names());
+    }
+    let is_structured = !matches!(args.view.output, Format::Table | Format::Wide);
+    let migration = manifest_files::for_each(&request, shell, |one, migration| {
+        let is_edited = !one.migrated.edits.is_empty() && !args.dry_run;
+        if let (true, Some(path)) = (is_edited, &one.path) {
+            shell.interruption().writes();
+            if let Err(error) = manifest_files::write(path, &one.migrated.text) {
+                // The lines of the files before are printed already; a structure comes now or never.
+                migration.files.retain(|file| file.path != one.name());
+                if let Some(text) = structured_without_names(migration, &args.view.output)? {
+                    shell.print(&text)?;
+                }
+                return Err(error);
             }
         }
+        let (edits, others) = one.lines();
+        match one.path {
+            _ if is_structured => {}
+            None if !args.dry_run => shell.print_bytes(one.migrated.text.as_bytes())?,
+            _ if edits.is_empty() => {}
+            _ => shell.print(&edits)?,
+        }
+        others.iter().for_each(|line| shell.warn(line));
+        Ok(())
+    })?;
+    if let Some(text) = structured_without_names(&migration, &args.view.output)? {
+        shell.print(&text)?;
     }
-    match (structured_without_names(&migration, &args.view.output)?, piped) {
-        (Some(text), _) => shell.print(&text)?,
-        (None, Some(one)) => shell.print_bytes(one.migrated.text.as_bytes())?,
-        (None, None) => shell.print(&edits)?,
-    }
-    for line in &lost {
-        shell.warn(line);
-    }
-    let done = if args.dry_run { "to change" } else { "changed" };
-    let by_hand = if lost.is_empty() { String::new() } else { format!(", {} to change by hand", lost.len()) };
-    shell.status(&format!("Flux {}: {} {done}{by_hand}", migration.flux, migration.edits()));
-    let is_done = lost.is_empty() && (migration.edits() == 0 || !args.dry_run);
+    shell.status(&migration.summary(if args.dry_run { "to change" } else { "changed" }));
+    let is_done = migration.by_hand() == 0 && (migration.edits() == 0 || !args.dry_run);
     Ok(if is_done { Exit::Done } else { Exit::Failed })
 }

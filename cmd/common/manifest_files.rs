@@ -1,17 +1,29 @@
 //! Flux objects in a person's own files: which of them are written at an API version that Flux is about to drop.
+//!
+//! ```text
+//! folder ─► list of files ─► one file after the other: read, migrated, given to the command, dropped
+//! ```
+//! No text is kept: a repository may be larger than the memory, and what was written is printed before the next file is read.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions};
+use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::yaml;
-use flux_operator::inspect::upgrade::{Finding, ManifestFile, Target, files_for};
+use flux_operator::inspect::upgrade::{Finding, Target};
 use serde::Serialize;
 
 use crate::shell::{CliError, Shell};
+use folder::ManifestFolder;
 
-/// What is read of a folder.
+mod folder;
+mod rewrite;
+
+pub use rewrite::write;
+
+/// What is read of a folder, unless `--extensions` says otherwise.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// One file, and what a Flux version wants of it.
@@ -23,8 +35,25 @@ pub struct LookedAt {
     pub migrated: Migrated,
 }
 
+impl LookedAt {
+    /// The path, `-` for standard input.
+    pub fn name(&self) -> String {
+        self.path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string())
+    }
+
+    fn changes(&self) -> FileChanges {
+        let Migrated { edits, lost, unedited, .. } = self.migrated.clone();
+        FileChanges { path: self.name(), edits, lost, unedited }
+    }
+
+    /// The lines of its edits, and of what somebody has to look at.
+    pub fn lines(&self) -> (String, Vec<String>) {
+        self.changes().lines()
+    }
+}
+
 /// What is to be done, or was, file by file.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "FileMigration")]
 pub struct FileMigration {
@@ -34,6 +63,8 @@ pub struct FileMigration {
     /// What the version changes beside its API, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Finding>,
+    #[serde(skip_serializing_if = "PassedOver::is_empty")]
+    pub passed_over: PassedOver,
 }
 
 /// What is to be done in one file, or was.
@@ -43,6 +74,62 @@ pub struct FileChanges {
     pub path: String,
     pub edits: Vec<Edit>,
     pub lost: Vec<LostField>,
+    /// Versions that stay as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unedited: Vec<UneditedVersion>,
+}
+
+/// What a folder holds that was not rewritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PassedOver {
+    /// Folders whose name begins with a dot; those of version control are not counted.
+    pub hidden_folders: usize,
+    /// Files with another extension.
+    pub other_extensions: usize,
+    /// Files that name Flux and are not YAML, and files that cannot be read at all.
+    pub unreadable: usize,
+    /// Files that begin with a byte order mark, which stays.
+    pub byte_order_marks: usize,
+    /// Symbolic links that lead out of the folder.
+    pub links: Vec<String>,
+}
+
+impl PassedOver {
+    fn is_empty(&self) -> bool {
+        *self == PassedOver::default()
+    }
+
+    /// One line for each sort of things.
+    fn lines(&self) -> Vec<String> {
+        let of = |count: usize, one: &str, many: &str| {
+            let noun = if count == 1 { one } else { many };
+            (count > 0).then(|| format!("{count} {noun}"))
+        };
+        let lines = [
+            of(
+                self.hidden_folders,
+                "hidden folder is not read: name it to have it read",
+                "hidden folders are not read: name one to have it read",
+            ),
+            of(
+                self.other_extensions,
+                "file with another extension is not read: --extensions adds it",
+                "files with other extensions are not read: --extensions adds some",
+            ),
+            of(
+                self.unreadable,
+                "file is left alone: it cannot be read as YAML",
+                "files are left alone: they cannot be read as YAML",
+            ),
+            of(
+                self.byte_order_marks,
+                "file begins with a byte order mark, which stays",
+                "files begin with a byte order mark, which stays",
+            ),
+        ];
+        lines.into_iter().flatten().collect()
+    }
 }
 
 /// The newest patch of a minor version (`2.8`), or one version (`2.8.3`); without a word the newest.
@@ -68,15 +155,6 @@ pub fn target(word: &str) -> Result<Target, CliError> {
         .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))
 }
 
-/// What a version changes for manifests beside its API.
-pub fn changes(looked_at: &[LookedAt], target: &Target) -> Vec<Finding> {
-    let file = |one: &LookedAt| ManifestFile {
-        path: one.path.clone().unwrap_or_else(|| PathBuf::from("-")),
-        text: one.text.clone(),
-    };
-    files_for(target, &looked_at.iter().map(file).collect::<Vec<_>>())
-}
-
 /// One line each.
 pub fn change_lines(migration: &FileMigration) -> Vec<String> {
     let line = |change: &Finding| {
@@ -86,115 +164,190 @@ pub fn change_lines(migration: &FileMigration) -> Vec<String> {
     migration.changes.iter().map(line).collect()
 }
 
-/// Looks at manifests with the eyes of a Flux version (see [`flux_version`]): file by file, and what is to be done.
-pub fn migration(place: &str, to: Option<&str>, shell: &Shell) -> Result<(Vec<LookedAt>, FileMigration), CliError> {
-    let distribution = Distribution::embedded();
-    let version = flux_version(&distribution, to)?;
-    let versions = StoredVersions::of(&distribution, &version)
-        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
-    let looked_at = look(place, &versions, shell)?;
-    let migration = FileMigration::new(&version, &looked_at);
-    Ok((looked_at, migration))
+/// Which manifests are looked at, and with whose eyes.
+pub struct ManifestRequest<'a> {
+    /// A file, a folder, or `-` for standard input.
+    pub place: &'a str,
+    /// The Flux version (see [`flux_version`]).
+    pub to: Option<&'a str>,
+    /// What the names of files in a folder end in; empty for the usual ones.
+    pub extensions: &'a [String],
 }
 
-/// Looks at a file, at every manifest of a folder, or at standard input (`-`). What is no YAML is named and left alone.
-fn look(place: &str, versions: &StoredVersions, shell: &Shell) -> Result<Vec<LookedAt>, CliError> {
+/// Looks at a file, at every manifest of a folder, or at standard input, and gives each to `take`.
+///
+/// What cannot be read in a folder is counted, and named only where it names an old version.
+pub fn for_each(
+    request: &ManifestRequest<'_>,
+    shell: &Shell,
+    mut take: impl FnMut(LookedAt, &mut FileMigration) -> Result<(), CliError>,
+) -> Result<FileMigration, CliError> {
+    let distribution = Distribution::embedded();
+    let version = flux_version(&distribution, request.to)?;
+    let versions = StoredVersions::of(&distribution, &version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+    let mut migration = FileMigration { flux: version.name, ..FileMigration::default() };
     let failed = |path: &Path, error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot read {}", path.display())).caused_by(error)
     };
-    if place == "-" {
-        let text = yaml::read(shell.stdin("manifests")?.lock()).map_err(|e| failed(Path::new("standard input"), &e))?;
-        let migrated = versions.migrate(&text).map_err(|e| failed(Path::new("standard input"), &e))?;
-        return Ok(vec![LookedAt { path: None, text, migrated }]);
-    }
-    let root = Path::new(place);
-    let mut paths = vec![];
-    find(root, &mut paths).map_err(|e| failed(root, &e))?;
-    paths.sort();
-    let mut all = vec![];
-    for path in paths {
-        let file = std::fs::File::open(&path).map_err(|e| failed(&path, &e))?;
-        let text = yaml::read(file.take(yaml::MAX_INPUT_BYTES as u64 + 1));
-        match text.and_then(|text| versions.migrate(&text).map(|migrated| (text, migrated))) {
-            Ok((text, migrated)) => all.push(LookedAt { path: Some(path), text, migrated }),
-            // A folder of charts holds templates; a file that was named is meant.
-            Err(error) if root.is_dir() => {
-                shell.warn(&format!("{} is left alone: it cannot be read as YAML ({error})", path.display()));
-            }
-            Err(error) => return Err(failed(&path, &error)),
+    let mut add = |one: LookedAt, migration: &mut FileMigration| {
+        let changes = one.changes();
+        if !changes.edits.is_empty() || !changes.lost.is_empty() || !changes.unedited.is_empty() {
+            migration.files.push(changes);
         }
-    }
-    Ok(all)
-}
-
-/// Every manifest below a folder; hidden folders (`.git`) and links to other folders are not entered.
-fn find(place: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if !place.is_dir() {
-        found.push(place.to_owned());
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(place)? {
-        let (entry, kind) = entry.and_then(|entry| entry.file_type().map(|kind| (entry, kind)))?;
-        let path = entry.path();
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if kind.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
-            find(&path, found)?;
-        } else if path.is_file() && extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Writes a file as a whole or not at all, with the rights it has.
-pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    let failed = |error: &(dyn std::error::Error + 'static)| {
-        CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
+        migration.passed_over.byte_order_marks += usize::from(one.text.starts_with('\u{feff}'));
+        take(one, migration)
     };
-    // A link is followed: what it points to is the file.
-    let path = std::fs::canonicalize(path).map_err(|e| failed(&e))?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
-    temporary.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
-    let rights = std::fs::metadata(&path).map_err(|e| failed(&e))?.permissions();
-    temporary.as_file().set_permissions(rights).map_err(|e| failed(&e))?;
-    temporary.persist(&path).map_err(|e| failed(&e.error))?;
-    Ok(())
-}
-
-/// One line an edit or a field that needs a hand.
-pub fn lines(migration: &FileMigration) -> (String, Vec<String>) {
-    let mut edits = String::new();
-    let mut lost = vec![];
-    for file in &migration.files {
-        for Edit { line, object, from, to } in &file.edits {
-            edits.push_str(&format!("{}:{line}: {object}: {from} → {to}\n", file.path));
-        }
-        for LostField { line, object, field, api_version, advice } in &file.lost {
-            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-            lost.push(format!("{}:{line}: {object}: {api_version} has no field {field}{advice}", file.path));
+    if request.place == "-" {
+        let place = Path::new("standard input");
+        let text = yaml::read(shell.stdin("manifests")?.lock()).map_err(|e| failed(place, &e))?;
+        let migrated = migrated(&versions, &text, request).map_err(|e| failed(place, &e))?;
+        add(LookedAt { path: None, text, migrated }, &mut migration)?;
+        return Ok(migration);
+    }
+    let root = Path::new(request.place);
+    if !root.is_dir() {
+        let text = read(root).map_err(|e| failed(root, &e))?;
+        let migrated = migrated(&versions, &text, request).map_err(|e| failed(root, &e))?;
+        add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
+        return Ok(migration);
+    }
+    let folder = ManifestFolder::find(root, request.extensions).map_err(|e| failed(root, &e))?;
+    migration.passed_over = PassedOver {
+        hidden_folders: folder.hidden_folders,
+        other_extensions: folder.other_extensions,
+        unreadable: folder.unreadable,
+        byte_order_marks: 0,
+        links: folder.links_outside.iter().map(|link| link.display().to_string()).collect(),
+    };
+    for link in &migration.passed_over.links {
+        shell.warn(&format!("{link} is not followed: it leads out of {}", root.display()));
+    }
+    for path in folder.manifests {
+        let Ok(text) = read(&path) else {
+            migration.passed_over.unreadable += 1;
+            continue;
+        };
+        let migrated = match migrated(&versions, &text, request) {
+            Ok(migrated) => migrated,
+            // A folder of charts holds templates; a file that was named is meant.
+            Err(_) => {
+                migration.passed_over.unreadable += 1;
+                Migrated { text: text.clone(), unedited: versions.old_versions(&text), ..Migrated::default() }
+            }
+        };
+        add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
+    }
+    for path in &folder.unread {
+        let Ok(text) = read(path) else { continue };
+        for UneditedVersion { line, object, from, .. } in versions.old_versions(&text) {
+            shell.warn(&format!("{}:{line}: {object} is written as {from}, but the file is not read", path.display()));
         }
     }
-    (edits, lost)
+    for line in migration.passed_over.lines() {
+        shell.status(&line);
+    }
+    Ok(migration)
+}
+
+fn read(path: &Path) -> Result<String, yaml::YamlError> {
+    let file = File::open(path).map_err(yaml::YamlError::Read)?;
+    yaml::read(file.take(yaml::MAX_INPUT_BYTES as u64 + 1))
+}
+
+/// What becomes of a text. Whoever names extensions means templates as well, which are edited line by line.
+fn migrated(versions: &StoredVersions, text: &str, request: &ManifestRequest<'_>) -> Result<Migrated, yaml::YamlError> {
+    match versions.migrate(text) {
+        Err(yaml::YamlError::Syntax { .. }) if !request.extensions.is_empty() => Ok(versions.migrate_lines(text)),
+        migrated => migrated,
+    }
+}
+
+impl FileChanges {
+    fn lines(&self) -> (String, Vec<String>) {
+        let path = &self.path;
+        let mut edits = String::new();
+        for Edit { line, object, from, to } in &self.edits {
+            edits.push_str(&format!("{path}:{line}: {object}: {from} → {to}\n"));
+        }
+        let mut others = vec![];
+        for LostField { line, object, field, api_version, advice } in &self.lost {
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            others.push(format!("{path}:{line}: {object}: {api_version} has no field {field}{advice}"));
+        }
+        for UneditedVersion { line, object, from, to, reason, by_hand } in &self.unedited {
+            let advice = if *by_hand { format!("; write {to} by hand") } else { String::new() };
+            others.push(format!("{path}:{line}: {object}: {from} stays, because {reason}{advice}"));
+        }
+        (edits, others)
+    }
 }
 
 impl FileMigration {
-    fn new(flux: &FluxVersion, looked_at: &[LookedAt]) -> Self {
-        let changes = |one: &LookedAt| FileChanges {
-            path: one.path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string()),
-            edits: one.migrated.edits.clone(),
-            lost: one.migrated.lost.clone(),
-        };
-        let files = looked_at.iter().map(changes).filter(|file| !file.edits.is_empty() || !file.lost.is_empty());
-        FileMigration { flux: flux.name.clone(), files: files.collect(), changes: vec![] }
-    }
-
-    /// How many objects are written at another version.
+    /// How many places are written as another version has them.
     pub fn edits(&self) -> usize {
         self.files.iter().map(|file| file.edits.len()).sum()
     }
 
-    pub fn lost(&self) -> usize {
-        self.files.iter().map(|file| file.lost.len()).sum()
+    /// How many places somebody has to change.
+    pub fn by_hand(&self) -> usize {
+        let versions = |file: &FileChanges| file.unedited.iter().filter(|version| version.by_hand).count();
+        self.files.iter().map(|file| file.lost.len() + versions(file)).sum()
+    }
+
+    /// `, 2 to change by hand, 1 left as it is`, of what there is.
+    fn others(&self) -> String {
+        let left: usize = self.files.iter().map(|file| file.unedited.iter().filter(|one| !one.by_hand).count()).sum();
+        let part = |count: usize, says: &str| if count > 0 { format!(", {count} {says}") } else { String::new() };
+        part(self.by_hand(), "to change by hand") + &part(left, "left as written")
+    }
+
+    /// `Flux v2.9.4: 3 changed, 1 to change by hand`.
+    pub fn summary(&self, done: &str) -> String {
+        format!("Flux {}: {} {done}{}", self.flux, self.edits(), self.others())
+    }
+
+    /// What the last line of a check says: it counts every line before it.
+    pub fn verdict(&self) -> String {
+        let breaks = self.changes.iter().filter(|change| change.breaks).count();
+        let part = |count: usize, one: &str, many: &str| match count {
+            0 => String::new(),
+            1 => format!(", 1 {one}"),
+            several => format!(", {several} {many}"),
+        };
+        let changes = part(breaks, "breaking change", "breaking changes")
+            + &part(self.changes.len() - breaks, "other change", "other changes");
+        if self.edits() + self.by_hand() > 0 {
+            return self.summary("to change") + &changes;
+        }
+        let all = format!("every Flux object is written as Flux {} stores it", self.flux);
+        match (self.others() + &changes).strip_prefix(", ") {
+            Some(rest) => format!("{all}; {rest}"),
+            None => all,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_check_counts_what_was_printed() {
+        let finding =
+            |breaks| Finding { path: "a".into(), line: None, object: String::new(), breaks, message: String::new() };
+        let mut migration = FileMigration { flux: "v2.9.4".into(), ..FileMigration::default() };
+        assert_eq!(migration.verdict(), "every Flux object is written as Flux v2.9.4 stores it");
+        migration.changes = vec![finding(true), finding(false), finding(true)];
+        assert_eq!(
+            migration.verdict(),
+            "every Flux object is written as Flux v2.9.4 stores it; 2 breaking changes, 1 other change"
+        );
+        let lost = LostField { line: 1, object: "a".into(), field: "b".into(), api_version: "v1".into(), advice: None };
+        migration.files = vec![FileChanges { path: "a".into(), edits: vec![], lost: vec![lost], unedited: vec![] }];
+        assert_eq!(
+            migration.verdict(),
+            "Flux v2.9.4: 0 to change, 1 to change by hand, 2 breaking changes, 1 other change"
+        );
     }
 }

@@ -6,9 +6,6 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-use std::path::{Component as PathPart, Path, PathBuf};
-use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::Serialize;
@@ -16,11 +13,15 @@ use serde_json::Value;
 
 use crate::api::Component;
 use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP};
-use crate::api::well_known;
 use crate::distribution::minor_changes::{self, ArgumentProblem, STRICT_SUBSTITUTION, argument_problems};
 use crate::distribution::{Distribution, DistributionError, FluxVersion};
 use crate::format::yaml;
 use crate::k8s::{ObjectId, fields};
+pub use manifest_index::ManifestIndex;
+
+mod built_files;
+mod manifest_index;
+mod substitution;
 
 /// Something that the newer version does not take, or takes differently.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
@@ -198,224 +199,33 @@ pub fn substitutes(kustomization: &Value) -> bool {
             || fields::text(kustomization, "/spec/postBuild/substituteStrategy") == "Always")
 }
 
-/// A file of manifests.
-#[derive(Clone, Debug)]
-pub struct ManifestFile {
-    pub path: PathBuf,
-    pub text: String,
-}
-
-/// One document of a file.
-struct Document<'a> {
-    path: &'a Path,
-    /// Of its first line, from 0.
-    starts: usize,
-    text: &'a str,
-    object: Value,
-}
-
 /// What a version makes of manifests, by file and line.
-pub fn files_for(target: &Target, files: &[ManifestFile]) -> Vec<Finding> {
-    let documents: Vec<Document<'_>> = files.iter().flat_map(documents).collect();
+pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<Finding> {
     let mut found = vec![];
-    for document in &documents {
-        let object = ObjectId::of(&document.object).to_string();
-        let mut add = |line: Option<u64>, breaks: bool, message: String| {
-            let path = document.path.display().to_string();
-            found.push(Finding { path, line, object: object.clone(), breaks, message });
-        };
-        for (breaks, message) in target.object_changes(&document.object) {
-            add(Some(document.starts as u64 + 1), breaks, message);
-        }
-        let arguments = patched_arguments(&patches_of(&document.object));
-        for (argument, breaks, message) in target.arguments(&arguments) {
-            let at = document.text.lines().position(|line| line.contains(&argument.text));
-            add(at.map(|at| (document.starts + at) as u64 + 1), breaks, message);
+    for file in index.files.values() {
+        for document in &file.documents {
+            let object = ObjectId::of(&document.object).to_string();
+            let mut add = |line: Option<u64>, breaks: bool, message: String| {
+                found.push(Finding { path: file.shown.clone(), line, object: object.clone(), breaks, message });
+            };
+            for (breaks, message) in target.object_changes(&document.object) {
+                add(Some(document.line), breaks, message);
+            }
+            for (argument, line) in &document.arguments {
+                for (_, breaks, message) in target.arguments(std::slice::from_ref(argument)) {
+                    add(*line, breaks, message);
+                }
+            }
         }
     }
-    let given: Vec<Argument> = documents.iter().flat_map(|one| patched_arguments(&patches_of(&one.object))).collect();
-    let is_lenient = says_strictness(&given) == Some(false);
+    let given = index.documents().flat_map(|document| document.arguments.iter().map(|(given, _)| given.clone()));
+    let is_lenient = says_strictness(&given.collect::<Vec<_>>()) == Some(false);
     if minor_changes::substitutes_strictly(&target.version.version) && !is_lenient {
-        for document in documents.iter().filter(|document| substitutes(&document.object)) {
-            unset_variables(document, files, &documents, &mut found);
-        }
+        found.extend(substitution::unset_variables(index));
     }
     found.sort();
     found.dedup();
     found
-}
-
-/// The patches of an instance or of a kustomization file.
-fn patches_of(object: &Value) -> Vec<Value> {
-    let pointer = match (fields::group(object), fields::kind(object)) {
-        (well_known::GROUP, "FluxInstance") => "/spec/kustomize/patches",
-        (group, kind) if group == "kustomize.config.k8s.io" || (group.is_empty() && kind.is_empty()) => "/patches",
-        _ => return vec![],
-    };
-    fields::items(object, pointer).to_vec()
-}
-
-/// The documents of a file that can be read: a template is no YAML, and what is in it cannot be told.
-fn documents(file: &ManifestFile) -> Vec<Document<'_>> {
-    let mut parts = vec![];
-    let (mut starts, mut begins, mut at) = (0, 0, 0);
-    for (number, line) in file.text.split_inclusive('\n').enumerate() {
-        if line.trim_end() == "---" || line.starts_with("--- ") {
-            parts.push((starts, begins..at));
-            (starts, begins) = (number + 1, at + line.len());
-        }
-        at += line.len();
-    }
-    parts.push((starts, begins..at));
-    let document = |(starts, range): (usize, Range<usize>)| {
-        let text = file.text.get(range)?;
-        let mut parsed = yaml::parse_documents(text).ok().filter(|parsed| parsed.len() == 1)?;
-        Some(Document { path: &file.path, starts, text, object: parsed.remove(0) })
-    };
-    parts.into_iter().filter_map(document).collect()
-}
-
-/// `${name}` with what follows the name; a dollar before it makes it plain text.
-static VARIABLE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)([^}]*)\}").ok());
-
-/// The variables without value in what a Kustomization applies.
-fn unset_variables(own: &Document<'_>, files: &[ManifestFile], all: &[Document<'_>], found: &mut Vec<Finding>) {
-    let kustomization = &own.object;
-    let name = ObjectId::of(kustomization).to_string();
-    let mut known: BTreeSet<String> = BTreeSet::new();
-    known.extend(
-        kustomization
-            .pointer("/spec/postBuild/substitute")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(key, _)| key.clone()),
-    );
-    let mut elsewhere = vec![];
-    for source in fields::items(kustomization, "/spec/postBuild/substituteFrom") {
-        let (kind, called) = (fields::kind(source), fields::text(source, "/name"));
-        let there = all.iter().find(|one| fields::kind(&one.object) == kind && fields::name(&one.object) == called);
-        match there {
-            Some(there) => {
-                for data in ["/data", "/stringData"] {
-                    let keys = there.object.pointer(data).and_then(Value::as_object).into_iter().flatten();
-                    known.extend(keys.map(|(key, _)| key.clone()));
-                }
-            }
-            None => elsewhere.push(format!("{kind}/{called}")),
-        }
-    }
-    let path = fields::text(kustomization, "/spec/path");
-    let Some(folder) = folder_of(path, files) else {
-        let message = format!("its path {path} is not among these files: whether its variables are set cannot be told");
-        let place = own.path.display().to_string();
-        found.push(Finding { path: place, line: Some(own.starts as u64 + 1), object: name, breaks: false, message });
-        return;
-    };
-    let mut applied = BTreeSet::new();
-    applied_files(&folder, all, files, &mut applied, 0);
-    for document in all.iter().filter(|document| applied.contains(document.path)) {
-        if is_exempt(&document.object) {
-            continue;
-        }
-        for (number, line) in document.text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'))
-        {
-            for variable in required(line).filter(|variable| !known.contains(*variable)) {
-                let (breaks, end) = match elsewhere.is_empty() {
-                    true => (true, "has no value and no default".to_owned()),
-                    false => (false, format!("has no default; it fails unless {} has it", elsewhere.join(" or "))),
-                };
-                found.push(Finding {
-                    path: document.path.display().to_string(),
-                    line: Some((document.starts + number) as u64 + 1),
-                    object: name.clone(),
-                    breaks,
-                    message: format!("the variable {variable} {end}"),
-                });
-            }
-        }
-    }
-}
-
-/// The variables of a line that need a value.
-fn required(line: &str) -> impl Iterator<Item = &str> {
-    let captures = VARIABLE.iter().flat_map(|variable| variable.captures_iter(line));
-    captures.filter_map(|found| {
-        let is_escaped = found.get(1).is_some_and(|dollar| !dollar.is_empty());
-        let rest = found.get(3).map_or("", |rest| rest.as_str());
-        let has_default = [":-", ":=", "-", "="].iter().any(|operator| rest.starts_with(operator));
-        found.get(2).map(|name| name.as_str()).filter(|_| !is_escaped && !has_default)
-    })
-}
-
-/// Objects that substitution leaves alone
-/// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution>).
-fn is_exempt(object: &Value) -> bool {
-    const KEY: &str = "kustomize.toolkit.fluxcd.io/substitute";
-    [fields::label(object, KEY), fields::annotation(object, KEY)].into_iter().flatten().any(|value| value == "disabled")
-}
-
-/// The folder of the files that a path of the repository means.
-fn folder_of(path: &str, files: &[ManifestFile]) -> Option<PathBuf> {
-    let wanted: PathBuf = Path::new(path).components().filter(|part| matches!(part, PathPart::Normal(_))).collect();
-    let folders: BTreeSet<&Path> = files.iter().flat_map(|file| file.path.ancestors().skip(1)).collect();
-    if wanted.as_os_str().is_empty() {
-        return folders.into_iter().min_by_key(|folder| folder.components().count()).map(Path::to_owned);
-    }
-    let fits = folders.into_iter().filter(|folder| folder.ends_with(&wanted));
-    fits.min_by_key(|folder| folder.components().count()).map(Path::to_owned)
-}
-
-/// A path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut path, part| {
-        match part {
-            PathPart::CurDir => {}
-            PathPart::ParentDir if path.file_name().is_some() => {
-                path.pop();
-            }
-            part => path.push(part),
-        }
-        path
-    })
-}
-
-/// Deepest chain of kustomizations that is followed.
-const MAX_DEPTH: usize = 16;
-
-/// The files that a folder is built of: what its kustomization names, or everything in it.
-fn applied_files(
-    folder: &Path,
-    all: &[Document<'_>],
-    files: &[ManifestFile],
-    found: &mut BTreeSet<PathBuf>,
-    depth: usize,
-) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    let is_kustomization = |document: &&Document<'_>| {
-        let name = document.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        document.path.parent() == Some(folder)
-            && ["kustomization.yaml", "kustomization.yml", "Kustomization"].contains(&name)
-    };
-    let Some(kustomization) = all.iter().find(is_kustomization) else {
-        found.extend(files.iter().map(|file| &file.path).filter(|path| path.starts_with(folder)).cloned());
-        return;
-    };
-    found.insert(kustomization.path.to_owned());
-    let named =
-        ["/resources", "/components", "/bases"].iter().flat_map(|list| fields::items(&kustomization.object, list));
-    let patches = fields::items(&kustomization.object, "/patches").iter().filter_map(|patch| patch.get("path"));
-    for name in named.chain(patches).filter_map(Value::as_str) {
-        let path = normal(&folder.join(name));
-        if files.iter().any(|file| file.path == path) {
-            found.insert(path);
-        } else if files.iter().any(|file| file.path.starts_with(&path)) {
-            applied_files(&path, all, files, found, depth + 1);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -428,17 +238,19 @@ mod tests {
         Target::of(&distribution, version).unwrap()
     }
 
-    fn file(path: &str, text: &str) -> ManifestFile {
-        ManifestFile { path: path.into(), text: text.into() }
+    fn file<'a>(path: &'a str, text: &'a str) -> (&'a str, &'a str) {
+        (path, text)
     }
 
     /// `path:line: object: message`, with `!` for what breaks.
-    fn told(target: &Target, files: &[ManifestFile]) -> Vec<String> {
+    fn told(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
+        let mut index = ManifestIndex::default();
+        files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
         let line = |one: &Finding| {
             let mark = if one.breaks { "!" } else { "" };
             format!("{mark}{}:{}: {}: {}", one.path, one.line.unwrap_or(0), one.object, one.message)
         };
-        files_for(target, files).iter().map(line).collect()
+        files_for(target, &index).iter().map(line).collect()
     }
 
     const KUSTOMIZATION: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: fs}\n\
@@ -525,5 +337,104 @@ mod tests {
             Some(false)
         );
         assert_eq!(says_strictness(&[argument("--concurrent=1")]), None);
+    }
+
+    const PARENT: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: parent, namespace: fs}\nspec:\n  \
+        path: ./flux\n  sourceRef: {}\n  patches:\n  - patch: |\n      apiVersion: kustomize.toolkit.fluxcd.io/v1\n      kind: Kustomization\n      \
+        metadata: {name: any}\n      spec: {postBuild: {substituteFrom: [{kind: ConfigMap, name: c}, {kind: Secret, name: s}]}}\n    \
+        target: {kind: Kustomization, labelSelector: substitute!=no}\n";
+
+    #[test]
+    fn variables_that_a_parent_patches_in_are_known() {
+        let child = KUSTOMIZATION.replace("spec:\n", "spec:\n  sourceRef: {}\n");
+        let opted_out = child.replace("namespace: fs}", "namespace: fs, labels: {substitute: \"no\"}}");
+        let web = ("r/apps/web.yaml", "kind: A\nx: ${host}\ny: ${token}\nz: ${domain}\n");
+        let settings = ("r/flux/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {domain: x}\n");
+        let elsewhere = "r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no default; it fails unless Secret/s has it";
+        let parent = ("r/parent.yaml", PARENT);
+        assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &child), web, settings]), [elsewhere]);
+        assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &opted_out), web, settings]).len(), 2);
+        // The same from an overlay, by a file, and from the patches of an instance through a patch of the parent's patches.
+        let overlay = (
+            "r/flux/kustomization.yaml",
+            "resources: [ks.yaml]\npatches: [{path: p.yaml, target: {kind: Kustomization}}]\n",
+        );
+        let patch = (
+            "r/flux/p.yaml",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {postBuild: {substituteFrom: [{kind: Secret, name: s}]}}\n",
+        );
+        let plain = PARENT.split("  patches:").next().unwrap();
+        let found =
+            told(&target("v2.9.4"), &[("r/parent.yaml", plain), ("r/flux/ks.yaml", &child), overlay, patch, web]);
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|line| line.contains("unless Secret/s has it")), "{found:?}");
+        let instance = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: fs}\nspec:\n  sync: {path: r/root}\n  kustomize:\n    patches:\n    - target: {kind: Kustomization}\n      patch: |\n        - op: add\n          path: /spec/patches\n          value:\n          - target: {kind: Kustomization}\n            patch: '[{\"op\": \"add\", \"path\": \"/spec/postBuild/substituteFrom\", \"value\": [{\"kind\": \"ConfigMap\", \"name\": \"c\"}]}]'\n";
+        let found = told(&target("v2.9.4"), &[("r/flux.yaml", instance), ("r/root/ks.yaml", &child), web, settings]);
+        assert_eq!(
+            found,
+            ["!r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no value and no default"]
+        );
+    }
+
+    #[test]
+    fn a_folder_with_a_kustomization_of_its_own_is_one_resource_of_the_folder_above() {
+        let files = [
+            ("./k.yaml", KUSTOMIZATION),
+            ("./apps/top.yaml", "x: ${one}\n"),
+            ("./apps/a/kustomization.yaml", "resources: [x.yaml]\ncommonAnnotations: {a: b}\nnamespace: ${two}\n"),
+            ("./apps/a/x.yaml", "x: ${three} # ${comment}\ny: |\n  # ${four}\n  '#' ${five}\n"),
+            ("./apps/a/b/kustomization.yaml", "resources: [y.yaml]\n"),
+            ("./apps/a/b/y.yaml", "x: ${never}\n"),
+            ("./apps/plain/deep/z.yml", "x: ${six:=default}\n${key}: 1\n"),
+            ("./apps/plain/values.json", "{\"x\": \"${not_read_by_flux}\"}"),
+        ];
+        let found: Vec<String> = told(&target("v2.9.4"), &files)
+            .iter()
+            .map(|line| line.split(" has no").next().unwrap().replace(" Kustomization/fs/apps: the variable", ""))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "!./apps/a/kustomization.yaml:3: two",
+                "!./apps/a/x.yaml:1: three",
+                "!./apps/a/x.yaml:3: four",
+                "!./apps/a/x.yaml:4: five",
+                "!./apps/plain/deep/z.yml:2: key",
+                "!./apps/top.yaml:1: one",
+            ]
+        );
+    }
+
+    #[test]
+    fn objects_that_a_kustomization_exempts_are_left_alone() {
+        let disabled = "kustomize.toolkit.fluxcd.io/substitute: disabled";
+        for kustomization in [
+            format!("resources: [../boards]\ncommonAnnotations: {{{disabled}}}\n"),
+            format!("resources: [../boards]\ncommonLabels: {{{disabled}}}\n"),
+            format!("resources: [../boards]\nlabels: [{{pairs: {{{disabled}}}}}]\n"),
+            format!(
+                "resources: [../boards]\npatches: [{{target: {{kind: ConfigMap}}, patch: 'apiVersion: v1\n\n    kind: A\n\n    metadata: {{name: a, annotations: {{{disabled}}}}}'}}]\n"
+            ),
+        ] {
+            let files = [
+                ("r/k.yaml", KUSTOMIZATION),
+                ("r/apps/kustomization.yaml", kustomization.as_str()),
+                ("r/boards/kustomization.yaml", "resources: [board.yaml]\n"),
+                (
+                    "r/boards/board.yaml",
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '{${datasource}}'}\n",
+                ),
+            ];
+            assert_eq!(told(&target("v2.9.4"), &files), [] as [&str; 0], "{kustomization}");
+        }
+        let generated = "configMapGenerator: [{name: c, literals: ['host=x', 'b=${missing}']}]\n";
+        let from = KUSTOMIZATION
+            .replace("substitute:\n      host: example.com", "substituteFrom: [{kind: ConfigMap, name: c}]");
+        let files =
+            [("r/k.yaml", from.as_str()), ("r/apps/kustomization.yaml", generated), ("r/apps/a.yaml", "x: ${never}\n")];
+        assert_eq!(
+            told(&target("v2.9.4"), &files),
+            ["!r/apps/kustomization.yaml:1: Kustomization/fs/apps: the variable missing has no value and no default"]
+        );
     }
 }

@@ -1,0 +1,241 @@
+//! What manifests in files say about an upgrade: read one after the other, of each only what matters is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Component as PathPart, Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::{Argument, patched_arguments};
+use crate::api::kinds;
+use crate::api::well_known;
+use crate::format::yaml;
+use crate::k8s::fields;
+
+/// Manifests by file.
+#[derive(Debug, Default)]
+pub struct ManifestIndex {
+    /// By the path without `.` and `..`; also files of which nothing is kept.
+    pub(super) files: BTreeMap<PathBuf, IndexedFile>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct IndexedFile {
+    /// The path as it was given.
+    pub(super) shown: String,
+    pub(super) documents: Vec<IndexedDocument>,
+}
+
+/// One document of a file.
+#[derive(Debug)]
+pub(super) struct IndexedDocument {
+    /// Its first line, from 1.
+    pub(super) line: u64,
+    /// Whole for Flux objects, kustomizations and JSON patches; of others the identity, labels, annotations and the keys of data.
+    pub(super) object: Value,
+    /// Variables that need a value, with their lines.
+    pub(super) variables: Vec<(u64, String)>,
+    /// Arguments that its patches give to controllers, with their lines.
+    pub(super) arguments: Vec<(Argument, Option<u64>)>,
+}
+
+impl IndexedDocument {
+    /// An object that stands in no file.
+    pub(super) fn of(object: Value) -> Self {
+        IndexedDocument { line: 0, object, variables: vec![], arguments: vec![] }
+    }
+}
+
+/// Words of which a text that matters has at least one.
+const WORDS: [&str; 5] = ["fluxcd", "${", "ConfigMap", "Secret", "postBuild"];
+
+impl ManifestIndex {
+    /// Reads a file. A document that is not YAML, such as a template, is left out.
+    pub fn add(&mut self, path: &Path, text: &str) {
+        let matters = is_kustomization(path) || WORDS.iter().any(|word| text.contains(word));
+        let documents = if matters { documents(path, text) } else { vec![] };
+        self.files.insert(normal(path), IndexedFile { shown: path.display().to_string(), documents });
+    }
+
+    pub(super) fn documents(&self) -> impl Iterator<Item = &IndexedDocument> {
+        self.files.values().flat_map(|file| &file.documents)
+    }
+}
+
+/// The names that kustomize reads in a folder
+/// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/>).
+pub(super) fn is_kustomization(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    ["kustomization.yaml", "kustomization.yml", "Kustomization"].contains(&name)
+}
+
+/// A path without `.` and `..`.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut path, part| {
+        match part {
+            PathPart::CurDir => {}
+            PathPart::ParentDir if path.file_name().is_some() => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+        path
+    })
+}
+
+/// The patches of an instance or of a kustomization file.
+fn patches_of(object: &Value) -> Vec<Value> {
+    let pointer = match (fields::group(object), fields::kind(object)) {
+        (well_known::GROUP, "FluxInstance") => "/spec/kustomize/patches",
+        (group, kind) if group == "kustomize.config.k8s.io" || (group.is_empty() && kind.is_empty()) => "/patches",
+        _ => return vec![],
+    };
+    fields::items(object, pointer).to_vec()
+}
+
+/// The documents of a file that can be read.
+fn documents(path: &Path, text: &str) -> Vec<IndexedDocument> {
+    let mut parts = vec![];
+    let (mut starts, mut begins, mut at) = (0, 0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "---" || line.starts_with("--- ") {
+            parts.push((starts, begins..at));
+            (starts, begins) = (number + 1, at + line.len());
+        }
+        at += line.len();
+    }
+    parts.push((starts, begins..at));
+    let document = |(starts, range): (usize, Range<usize>)| {
+        let text = text.get(range)?;
+        let mut parsed = yaml::parse_documents(text).ok().filter(|parsed| parsed.len() == 1)?;
+        let object = parsed.remove(0);
+        let variables = if text.contains("${") { variables(path, &object, text) } else { vec![] };
+        let place = |line: u64| starts as u64 + line;
+        let arguments = patched_arguments(&patches_of(&object)).into_iter().map(|argument| {
+            let line = text.lines().position(|line| line.contains(&argument.text));
+            (argument, line.map(|line| place(line as u64 + 1)))
+        });
+        let arguments = arguments.collect();
+        let is_whole = is_kustomization(path)
+            || object.is_array()
+            || kinds::of(fields::group(&object), fields::kind(&object)).is_some();
+        let object = if is_whole { object } else { reduced(&object) };
+        let variables: Vec<_> = variables.into_iter().map(|(line, name)| (place(line), name)).collect();
+        let matters = is_whole || !variables.is_empty() || has_values(&object);
+        matters.then_some(IndexedDocument { line: place(1), object, variables, arguments })
+    };
+    parts.into_iter().filter_map(document).collect()
+}
+
+/// Whether variables may get their values from an object.
+fn has_values(object: &Value) -> bool {
+    matches!(fields::kind(object), "ConfigMap" | "Secret")
+}
+
+/// What is kept of an object that only has to be found again.
+fn reduced(object: &Value) -> Value {
+    let mut kept = Map::new();
+    let mut keep = |key: &str, value: Value| kept.insert(key.to_owned(), value);
+    for key in ["apiVersion", "kind"] {
+        object.get(key).and_then(|value| keep(key, value.clone()));
+    }
+    if let Some(metadata) = object.get("metadata").and_then(Value::as_object) {
+        let is_kept = |key: &&String| ["name", "namespace", "labels", "annotations"].contains(&key.as_str());
+        let metadata = metadata.iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), value.clone()));
+        keep("metadata", metadata.collect());
+    }
+    for data in ["data", "stringData"].into_iter().filter(|_| has_values(object)) {
+        if let Some(values) = object.get(data).and_then(Value::as_object) {
+            keep(data, values.keys().map(|key| (key.clone(), Value::Null)).collect());
+        }
+    }
+    Value::Object(kept)
+}
+
+/// `${name}` with what follows the name; a dollar before it makes it plain text.
+static VARIABLE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)([^}]*)\}").ok());
+
+/// The variables of a text that need a value.
+fn required(text: &str) -> impl Iterator<Item = &str> {
+    let captures = VARIABLE.iter().flat_map(|variable| variable.captures_iter(text));
+    captures.filter_map(|found| {
+        let is_escaped = found.get(1).is_some_and(|dollar| !dollar.is_empty());
+        let rest = found.get(3).map_or("", |rest| rest.as_str());
+        let has_default = [":-", ":=", "-", "="].iter().any(|operator| rest.starts_with(operator));
+        found.get(2).map(|name| name.as_str()).filter(|_| !is_escaped && !has_default)
+    })
+}
+
+/// The variables of a document that need a value, by line from 1. What is substituted is the built object, which has no comments;
+/// so they are looked for in the values and keys, and only their lines in the text.
+fn variables(path: &Path, object: &Value, text: &str) -> Vec<(u64, String)> {
+    let positions = yaml::parse_positions(text);
+    let Some(positions) = positions.first() else { return vec![] };
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = BTreeSet::new();
+    let mut waiting = vec![(String::new(), object)];
+    while let Some((pointer, value)) = waiting.pop() {
+        match value {
+            Value::String(text) if text.contains("${") => {
+                let starts = positions.value(&pointer).map_or(1, |at| at.line);
+                for (number, line) in text.lines().enumerate() {
+                    found.extend(required(line).map(|name| (line_of(&lines, starts, number, name), name.to_owned())));
+                }
+            }
+            Value::Array(items) => {
+                waiting.extend(items.iter().enumerate().map(|(index, item)| (format!("{pointer}/{index}"), item)));
+            }
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let below = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                    if is_kustomization(path) && is_not_built(&below, key, value, object) {
+                        continue;
+                    }
+                    let starts = positions.key(&below).map_or(1, |at| at.line);
+                    found.extend(required(key).map(|name| (starts, name.to_owned())));
+                    waiting.push((below, value));
+                }
+            }
+            _ => {}
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The line that holds a variable of a value: the one where the value starts, the one so many lines below the head of a block, or
+/// the next one that has it.
+fn line_of(lines: &[&str], starts: u64, number: usize, name: &str) -> u64 {
+    let variable = format!("${{{name}");
+    let first = usize::try_from(starts).unwrap_or(1).saturating_sub(1);
+    let has = |line: &usize| lines.get(*line).is_some_and(|line| line.contains(&variable));
+    let usual = [first, first + 1 + number].into_iter().skip(usize::from(number > 0)).find(has);
+    let line = usual.or_else(|| (first..lines.len()).find(has)).unwrap_or(first);
+    line as u64 + 1
+}
+
+/// Whether a field of a kustomization file comes into no object that is substituted: names of files, and generators whose objects are
+/// exempt.
+fn is_not_built(pointer: &str, key: &str, value: &Value, whole: &Value) -> bool {
+    let is_disabled = |options: Option<&Value>| {
+        let of = |field: &str| options.and_then(|options| options.get(field)).is_some_and(disables_substitution);
+        of("annotations") || of("labels")
+    };
+    match pointer {
+        "/resources" | "/components" | "/bases" => true,
+        "/configMapGenerator" | "/secretGenerator" => {
+            let generators = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            is_disabled(whole.get("generatorOptions"))
+                || (!generators.is_empty() && generators.iter().all(|generator| is_disabled(generator.get("options"))))
+        }
+        _ => key == "sops",
+    }
+}
+
+/// Whether labels or annotations keep an object from substitution
+/// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution>).
+pub(super) fn disables_substitution(pairs: &Value) -> bool {
+    pairs.get("kustomize.toolkit.fluxcd.io/substitute").and_then(Value::as_str) == Some(well_known::DISABLED)
+}

@@ -1,0 +1,222 @@
+//! The variables that have no value when Flux is strict about them.
+//!
+//! ```text
+//! Kustomizations that nothing here applies, instances ─► folder built ─► variables without value
+//!                        ▲                                   │
+//!                        └── Kustomizations in it, patched ◄─┘
+//! ```
+//! A Kustomization often gets its variables by a patch of the one that applies it, so each is looked at as it is applied.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::built_files::{BuiltDocument, ManifestTree, is_flux_kustomization, patch_of};
+use super::manifest_index::{IndexedDocument, ManifestIndex};
+use super::{Finding, substitutes};
+use crate::api::well_known;
+use crate::k8s::{ObjectId, fields};
+use crate::kustomize::Patch;
+
+/// Deepest chain of Kustomizations that apply one another.
+const MAX_DEPTH: usize = 16;
+
+/// The variables without value in what the Kustomizations of the files apply.
+pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<Finding> {
+    let tree = ManifestTree::of(index);
+    let mut search = VariableSearch { index, tree, seen: HashSet::new(), reached: BTreeSet::new(), found: vec![] };
+    let mut written = vec![];
+    for (path, file) in &index.files {
+        for document in &file.documents {
+            let place = DocumentPlace { path, shown: &file.shown, document };
+            if is_flux_kustomization(&document.object) && !is_partial(&document.object) {
+                written.push((place, document.object.clone()));
+            } else if let Some(root) = synced_by(&document.object) {
+                search.look_at(place, &root, 0);
+            }
+        }
+    }
+    let applied: BTreeSet<_> = written.iter().flat_map(|(place, object)| search.applied_by(*place, object)).collect();
+    let is_root = |place: &DocumentPlace<'_>| !applied.contains(&place.id());
+    // Those that apply each other have no beginning: they are looked at as they are written, if nothing led to them.
+    let (roots, others): (Vec<_>, Vec<_>) = written.into_iter().partition(|(place, _)| is_root(place));
+    for (place, object) in roots.into_iter().chain(others) {
+        if !search.reached.contains(&place.id()) {
+            search.look_at(place, &object, 0);
+        }
+    }
+    search.found
+}
+
+/// Whether a Kustomization has neither path nor source: it is a patch for one.
+fn is_partial(kustomization: &Value) -> bool {
+    ["/spec/path", "/spec/sourceRef"].iter().all(|field| kustomization.pointer(field).is_none())
+}
+
+/// The Kustomization that an instance makes for its sync.
+fn synced_by(instance: &Value) -> Option<Value> {
+    if fields::group(instance) != well_known::GROUP || fields::kind(instance) != "FluxInstance" {
+        return None;
+    }
+    let path = fields::some_text(instance, "/spec/sync/path")?;
+    let namespace = fields::namespace(instance).unwrap_or(well_known::DEFAULT_NAMESPACE);
+    let root = json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "metadata": {"name": namespace, "namespace": namespace},
+        "spec": {"path": path, "sourceRef": {}},
+    });
+    Some(patched(root, &patches_in(instance, "/spec/kustomize/patches")))
+}
+
+fn patches_in(object: &Value, pointer: &str) -> Vec<Patch> {
+    fields::items(object, pointer).iter().filter_map(patch_of).collect()
+}
+
+fn patched(object: Value, patches: &[Patch]) -> Value {
+    let document = IndexedDocument::of(Value::Null);
+    let path = Path::new("");
+    let mut built = BuiltDocument { path, shown: "", document: &document, object, is_exempt: false, is_part: false };
+    built.patch(patches, true);
+    built.object
+}
+
+/// A document and its file.
+#[derive(Clone, Copy)]
+struct DocumentPlace<'a> {
+    path: &'a Path,
+    shown: &'a str,
+    document: &'a IndexedDocument,
+}
+
+impl<'a> DocumentPlace<'a> {
+    fn id(&self) -> (&'a Path, u64) {
+        (self.path, self.document.line)
+    }
+}
+
+struct VariableSearch<'a> {
+    index: &'a ManifestIndex,
+    tree: ManifestTree<'a>,
+    /// Kustomizations as they were applied.
+    seen: HashSet<String>,
+    /// The documents of those.
+    reached: BTreeSet<(&'a Path, u64)>,
+    found: Vec<Finding>,
+}
+
+impl<'a> VariableSearch<'a> {
+    /// The other Kustomizations among what one applies.
+    fn applied_by(&self, place: DocumentPlace<'a>, object: &Value) -> Vec<(&'a Path, u64)> {
+        let built = self.built(object).unwrap_or_default();
+        let others = built.iter().filter(|built| !built.is_part && is_flux_kustomization(&built.object));
+        others.map(|built| (built.path, built.document.line)).filter(|id| *id != place.id()).collect()
+    }
+
+    fn built(&self, kustomization: &Value) -> Option<Vec<BuiltDocument<'a>>> {
+        let folder = self.tree.folder_of(fields::text(kustomization, "/spec/path"))?;
+        Some(self.tree.build(folder, fields::items(kustomization, "/spec/components")))
+    }
+
+    /// Looks at what a Kustomization applies, and at the Kustomizations in it as it applies them.
+    fn look_at(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
+        self.reached.insert(place.id());
+        if depth > MAX_DEPTH || is_partial(kustomization) || !self.seen.insert(kustomization.to_string()) {
+            return;
+        }
+        let name = ObjectId::of(kustomization).to_string();
+        let Some(mut built) = self.built(kustomization) else {
+            if substitutes(kustomization) {
+                let path = fields::text(kustomization, "/spec/path");
+                let message =
+                    format!("its path {path} is not among these files: whether its variables are set cannot be told");
+                let (path, line) = (place.shown.to_owned(), Some(place.document.line));
+                self.found.push(Finding { path, line, object: name, breaks: false, message });
+            }
+            return;
+        };
+        let patches = patches_in(kustomization, "/spec/patches");
+        for document in &mut built {
+            let is_flux = is_flux_kustomization(&document.object);
+            document.patch(&patches, is_flux);
+        }
+        if substitutes(kustomization) {
+            self.find_unset(&name, kustomization, &built);
+        }
+        for child in built.iter().filter(|built| !built.is_part && is_flux_kustomization(&built.object)) {
+            let place = DocumentPlace { path: child.path, shown: child.shown, document: child.document };
+            self.look_at(place, &substituted(&child.object, kustomization), depth + 1);
+        }
+    }
+
+    fn find_unset(&mut self, name: &str, kustomization: &Value, built: &[BuiltDocument<'a>]) {
+        let (known, elsewhere) = values_of(kustomization, self.index);
+        for document in built.iter().filter(|document| !document.is_exempt) {
+            let unset = document.document.variables.iter().filter(|(_, variable)| !known.contains(variable.as_str()));
+            for (line, variable) in unset {
+                let end = match elsewhere.is_empty() {
+                    true => "has no value and no default".to_owned(),
+                    false => format!("has no default; it fails unless {} has it", elsewhere.join(" or ")),
+                };
+                self.found.push(Finding {
+                    path: document.shown.to_owned(),
+                    line: Some(*line),
+                    object: name.to_owned(),
+                    breaks: elsewhere.is_empty(),
+                    message: format!("the variable {variable} {end}"),
+                });
+            }
+        }
+    }
+}
+
+/// The variables that a Kustomization has values for, and the objects that are not among the files and may have more.
+fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSet<&'a str>, Vec<String>) {
+    let keys = |object: &'a Value, pointer: &str| {
+        object.pointer(pointer).and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str())
+    };
+    let mut known: BTreeSet<&str> = keys(kustomization, "/spec/postBuild/substitute").collect();
+    let mut elsewhere = vec![];
+    for source in fields::items(kustomization, "/spec/postBuild/substituteFrom") {
+        let (kind, name) = (fields::kind(source), fields::text(source, "/name"));
+        let mut is_whole = false;
+        // Several clusters may have objects of this name, and which one is meant is not known: what one of them has is known.
+        for document in index.documents() {
+            let object = &document.object;
+            if fields::kind(object) == kind && fields::name(object) == name {
+                known.extend(keys(object, "/data").chain(keys(object, "/stringData")));
+                is_whole = true;
+            }
+            let generators = if kind == "Secret" { "/secretGenerator" } else { "/configMapGenerator" };
+            for generator in fields::items(object, generators) {
+                if fields::text(generator, "/name") == name {
+                    let literals = fields::items(generator, "/literals").iter().filter_map(Value::as_str);
+                    known.extend(literals.filter_map(|literal| literal.split('=').next()));
+                    is_whole |= ["env", "envs", "files"].iter().all(|field| generator.get(field).is_none());
+                }
+            }
+        }
+        if !is_whole {
+            elsewhere.push(format!("{kind}/{name}"));
+        }
+    }
+    (known, elsewhere)
+}
+
+/// A Kustomization with the values that the one above it gives to variables: its path may have some.
+fn substituted(object: &Value, parent: &Value) -> Value {
+    let values = parent.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
+    let values: BTreeMap<String, &str> = values
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((format!("${{{key}}}"), value.as_str()?)))
+        .collect();
+    let mut object = object.clone();
+    if let Some(Value::String(path)) = object.pointer_mut("/spec/path") {
+        for (variable, value) in &values {
+            *path = path.replace(variable, value);
+        }
+    }
+    object
+}
