@@ -67,7 +67,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return check_files(place, args, shell);
     }
     shell.run_on_one_thread(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let distribution = args.source.open_named(shell).await?;
         let target = args.to.as_deref().map(manifest_files::target).transpose()?;

@@ -70,7 +70,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             .hint("choose another name, or say --overwrite"));
     }
     shell.run(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         let named = args.source.open_named(shell).await?;
         let namespace = source.instance_namespace();
         let now = source.now();

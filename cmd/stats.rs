@@ -40,7 +40,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(no_names());
     }
     shell.run(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         let namespace = shell.global().namespace().map(str::to_owned).filter(|_| !args.all_namespaces);
         let options = ListRequest {
             output: &args.output,

@@ -47,7 +47,7 @@ const LEAST_BAR: usize = 4;
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         if !args.watch {
             let view = look(shell, &source).await?.with_warnings(shell);
             if view.instance.is_none()

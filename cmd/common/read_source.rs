@@ -2,6 +2,7 @@
 
 use flux_operator::format::nearest::nearest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::error::Error;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use flux_operator::cluster::{Access, ClusterError, Reason};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
-use flux_operator::inspect::read::from_dump::DumpError;
+use flux_operator::inspect::read::from_dump::{Dump, DumpError};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::why;
 use flux_operator::k8s::ResourceType;
@@ -129,6 +130,25 @@ impl<'a> Source<'a> {
             }
             None => Ok(Source::Cluster(Box::new(Session::open(shell).await?))),
         }
+    }
+
+    /// Opens a source to say how the cluster is.
+    ///
+    /// # Errors
+    /// Usage, when files are given that no cluster has written: nothing fails there, and nothing is ready.
+    pub async fn open_to_judge(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
+        let source = Source::open(shell, from).await?;
+        let (Source::Dump(snapshot, _), Some(path)) = (&source, &from.from) else { return Ok(source) };
+        if !from_dump::looks_like_manifests(snapshot) {
+            return Ok(source);
+        }
+        let path = path.display();
+        Err(CliError::usage(format!("{path} looks like manifests, not like a dump of a cluster"))
+            .cause("no object in it has a uid or a status, which the API server and the controllers write")
+            .hint(format!(
+                "`flux-operator check -f {path}` checks manifests, `flux-operator get all -A --from {path}` lists them"
+            ))
+            .hint("`flux-operator bundle` makes a dump of a cluster"))
     }
 
     /// The namespace of the flag, else of the context, else the usual one. A dump without the flag stands for all (`None`).
@@ -368,7 +388,7 @@ fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
 /// A dump with the values of its Secrets, to be taken out.
 ///
 /// # Errors
-/// Failed, when it cannot be read; usage, when stdin is a terminal.
+/// Failed, when it cannot be read; usage, when stdin is a terminal or the dump is of several clusters.
 pub fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
     read_dump_with(path, shell, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
 }
@@ -376,23 +396,38 @@ pub fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError>
 fn read_dump_with(
     path: &Path,
     shell: &Shell,
-    read: impl Fn(&Path) -> Result<Snapshot, DumpError>,
-    read_stdin: impl Fn(std::io::StdinLock<'static>) -> Result<Snapshot, DumpError>,
+    read: impl Fn(&Path) -> Result<Dump, DumpError>,
+    read_stdin: impl Fn(std::io::StdinLock<'static>) -> Result<Dump, DumpError>,
 ) -> Result<Snapshot, CliError> {
-    let failed = |e: &DumpError| {
-        CliError::failed(format!("cannot read the dump {}", path.display()))
+    let failed = |e: &DumpError| match e {
+        DumpError::SeveralClusters { .. } => {
+            CliError::usage(e.to_string()).hint("--from reads one cluster: give the folder or file of one")
+        }
+        _ => CliError::failed(format!("cannot read the dump {}", path.display()))
             .caused_by(e)
-            .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`")
+            .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`"),
     };
-    if path == Path::new("-") {
+    let dump = if path == Path::new("-") {
         let stdin = shell.stdin("the dump")?;
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
         }
-        return read_stdin(stdin.lock()).map_err(|e| failed(&e));
+        read_stdin(stdin.lock())
+    } else {
+        read(path)
+    };
+    let Dump { snapshot, unread, doubtful } = dump.map_err(|e| failed(&e))?;
+    if let Some(first) = unread.first() {
+        let reason = first.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let files = if unread.len() == 1 { "1 file is" } else { &format!("{} files are", unread.len()) };
+        shell.warn(&format!("{files} left out, the first because of this: {first}{reason}"));
     }
-    read(path).map_err(|e| failed(&e))
+    if let Some(first) = doubtful.first() {
+        let objects = if doubtful.len() == 1 { "1 object is" } else { &format!("{} objects are", doubtful.len()) };
+        shell.warn(&format!("{objects} left out, as another has its name and no namespace tells them apart: {first}"));
+    }
+    Ok(snapshot)
 }
 
 /// What the words after a verb name.

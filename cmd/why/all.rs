@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 /// `only` is the kind that was asked for.
 pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         // The namespace of a context says where one works, not where things go wrong.
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let now = source.now();

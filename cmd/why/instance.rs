@@ -36,7 +36,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run_on_one_thread(async {
-        let source = Source::open(shell, &args.from).await?;
+        let source = Source::open_to_judge(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let now = source.now();
         let viewed = within(shell, async {

@@ -300,7 +300,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let read = from_dump::read(folder.path()).unwrap();
+        let read = from_dump::read(folder.path()).unwrap().snapshot;
         assert!(read.get(&kinds::SECRET, Some("apps"), "s").is_some());
         assert!(read.knows(&kinds::POD), "a kind without objects was read as well");
         assert!(!read.knows(&kinds::NODE));

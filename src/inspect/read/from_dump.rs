@@ -1,9 +1,10 @@
 //! Reads what others wrote down: `kubectl cluster-info dump` folders, `kubectl get -o json|yaml` lists, streams of both.
 
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::snapshot;
@@ -13,6 +14,7 @@ use crate::format::tarball::{self, Limits};
 use crate::format::yaml;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
+use crate::kustomize::is_cluster_scoped;
 
 /// No dump is read beyond this, all its files together and unpacked; a cluster of tens of thousands of objects stays below it.
 const MAX_BYTES: u64 = 1 << 30;
@@ -50,6 +52,20 @@ pub enum DumpError {
     },
     #[error("no Kubernetes object in {0}")]
     Empty(String),
+    /// Objects of several clusters cannot be told apart once they are read.
+    #[error("{object} is in {first} and, with other content, in {second}: they are of several clusters")]
+    SeveralClusters { object: ObjectId, first: String, second: String },
+}
+
+/// The objects and logs of a dump, and what of it was left out.
+#[derive(Debug)]
+pub struct Dump {
+    pub snapshot: Snapshot,
+    /// Files that could not be read, each with the reason; the others were.
+    pub unread: Vec<DumpError>,
+    /// Objects that were found again with other content, where it is not certain that they are the same: no namespace is written, or
+    /// a variable. The first one is kept.
+    pub doubtful: Vec<ObjectId>,
 }
 
 /// What an archive may unpack to. Logs and objects that are alike are packed as tightly as gzip can.
@@ -62,12 +78,12 @@ const ARCHIVE: Limits = Limits {
 };
 
 /// Reads one file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder or in a gzip-compressed tar archive.
-/// Symbolic links are not followed.
+/// Symbolic links are not followed, hidden folders are not entered, and files that a kustomization names as patches are no objects.
 ///
 /// # Errors
-/// When a file cannot be read or understood, when nothing in it is a Kubernetes object or list, or when there is more than
-/// 1 GiB of it.
-pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
+/// When a file that was named cannot be read or understood, when nothing in it or in a folder is a Kubernetes object or list, when
+/// there is more than 1 GiB of it, and when it holds objects of several clusters.
+pub fn read(path: &Path) -> Result<Dump, DumpError> {
     read_within(Snapshot::of_dump([]), path, MAX_BYTES)
 }
 
@@ -75,40 +91,195 @@ pub fn read(path: &Path) -> Result<Snapshot, DumpError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_whole(path: &Path) -> Result<Snapshot, DumpError> {
+pub fn read_whole(path: &Path) -> Result<Dump, DumpError> {
     read_within(Snapshot::of_whole_dump(), path, MAX_BYTES)
 }
 
-fn read_within(mut snapshot: Snapshot, path: &Path, limit: u64) -> Result<Snapshot, DumpError> {
+fn read_within(snapshot: Snapshot, path: &Path, limit: u64) -> Result<Dump, DumpError> {
     let read_error = |path: &Path| {
         let path = path.to_owned();
         move |source| DumpError::Read { path, source }
     };
-    let mut found = false;
+    let mut reader = DumpReader::new(snapshot, limit);
+    let is_folder = std::fs::metadata(path).map_err(read_error(path))?.is_dir();
+    let mut files = vec![];
     let mut waiting = vec![path.to_owned()];
-    let mut allowance = Allowance { limit, left: limit };
-    while let Some(path) = waiting.pop() {
-        let metadata = std::fs::metadata(&path).map_err(read_error(&path))?;
-        if metadata.is_dir() {
-            for entry in std::fs::read_dir(&path).map_err(read_error(&path))? {
-                let entry = entry.map_err(read_error(&path))?;
-                let kind = entry.file_type().map_err(read_error(&entry.path()))?;
-                if kind.is_dir() || (kind.is_file() && is_dump_file(&entry.path())) {
-                    waiting.push(entry.path());
-                }
+    while let Some(folder) = waiting.pop().filter(|_| is_folder) {
+        let entries = match std::fs::read_dir(&folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+            Err(source) if folder != path => {
+                reader.unread.push(DumpError::Read { path: folder, source });
+                continue;
             }
+            entries => entries.map_err(read_error(&folder))?,
+        };
+        for entry in entries {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+                waiting.push(entry.path());
+            } else if kind.is_file() && is_dump_file(&entry.path()) {
+                files.push(entry.path());
+            }
+        }
+    }
+    if !is_folder {
+        files.push(path.to_owned());
+    }
+    files.sort();
+    let patches: HashSet<PathBuf> = files.iter().flat_map(|file| patch_files(file)).collect();
+    for file in files {
+        if !patches.is_empty() && file.canonicalize().is_ok_and(|file| patches.contains(&file)) {
             continue;
         }
+        match reader.add_file(&file) {
+            Err(error @ (DumpError::TooLarge(..) | DumpError::SeveralClusters { .. })) => return Err(error),
+            Err(error) if is_folder => reader.unread.push(error),
+            added => added?,
+        }
+    }
+    reader.finish(&path.display().to_string())
+}
+
+/// The files that a kustomization names as patches: parts of objects, which would be taken for the objects.
+fn patch_files(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !matches!(name, "kustomization.yaml" | "kustomization.yml") {
+        return vec![];
+    }
+    let text = std::fs::File::open(path).ok().and_then(|file| yaml::read(file).ok());
+    let Some(kustomization) = text.and_then(|text| yaml::parse_one(&text).ok()) else { return vec![] };
+    let named = ["/patches", "/patchesJson6902", "/patchesStrategicMerge"];
+    let named = named.iter().flat_map(|list| fields::items(&kustomization, list));
+    let paths =
+        named.filter_map(|patch| patch.get("path").unwrap_or(patch).as_str()).filter(|path| !path.contains('\n'));
+    let folder = path.parent().unwrap_or(Path::new("."));
+    paths.filter_map(|path| folder.join(path).canonicalize().ok()).collect()
+}
+
+/// Puts a dump together from its files.
+struct DumpReader {
+    snapshot: Snapshot,
+    allowance: Allowance,
+    /// Whether there was any object, list or log.
+    found: bool,
+    unread: Vec<DumpError>,
+    doubtful: Vec<ObjectId>,
+    /// The files so far; the last one is being read.
+    origins: Vec<String>,
+    /// By object, the file it came from.
+    came_from: BTreeMap<ObjectId, usize>,
+}
+
+impl DumpReader {
+    fn new(snapshot: Snapshot, limit: u64) -> Self {
+        DumpReader {
+            snapshot,
+            allowance: Allowance { limit, left: limit },
+            found: false,
+            unread: vec![],
+            doubtful: vec![],
+            origins: vec![],
+            came_from: BTreeMap::new(),
+        }
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), DumpError> {
+        let read_error = |source| DumpError::Read { path: path.to_owned(), source };
+        let metadata = std::fs::metadata(path).map_err(read_error)?;
         if !is_readable(&metadata) {
-            return Err(DumpError::NoFile(path));
+            return Err(DumpError::NoFile(path.to_owned()));
         }
         let origin = path.display().to_string();
-        let file = std::fs::File::open(&path).map_err(read_error(&path))?;
-        let bytes = read_at_most(file, allowance.left).map_err(read_error(&path))?;
-        let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.clone(), limit))?;
-        found |= add_bytes(&mut snapshot, &bytes, &origin, &mut allowance)?;
+        let file = std::fs::File::open(path).map_err(read_error)?;
+        let bytes = read_at_most(file, self.allowance.left).map_err(read_error)?;
+        let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.clone(), self.allowance.limit))?;
+        self.add_bytes(&bytes, &origin)
     }
-    if found { Ok(snapshot) } else { Err(DumpError::Empty(path.display().to_string())) }
+
+    /// Adds the objects and logs of one file, or of every file of an archive.
+    fn add_bytes(&mut self, bytes: &[u8], origin: &str) -> Result<(), DumpError> {
+        const GZIP: [u8; 2] = [0x1f, 0x8b];
+        if !bytes.starts_with(&GZIP) {
+            self.allowance.spend(bytes.len(), origin)?;
+            return self.add_text(&String::from_utf8_lossy(bytes), origin);
+        }
+        let unpacked = tarball::read_tarball(bytes, &ARCHIVE);
+        let files = unpacked.map_err(|source| DumpError::Archive { origin: origin.to_owned(), source })?;
+        self.allowance.spend(files.values().map(|file| file.bytes.len()).sum(), origin)?;
+        for (path, file) in files.iter().filter(|(path, _)| is_dump_file(Path::new(path))) {
+            match self.add_text(&String::from_utf8_lossy(&file.bytes), &format!("{origin}:{path}")) {
+                Err(error @ DumpError::SeveralClusters { .. }) => return Err(error),
+                Err(error) => self.unread.push(error),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, origin: &str) -> Result<Dump, DumpError> {
+        if self.found {
+            return Ok(Dump { snapshot: self.snapshot, unread: self.unread, doubtful: self.doubtful });
+        }
+        Err(if self.unread.is_empty() { DumpError::Empty(origin.to_owned()) } else { self.unread.swap_remove(0) })
+    }
+
+    /// Adds an object, unless another file has it as well: of two readings of one cluster the later one counts, and a cluster's own
+    /// before a manifest.
+    fn insert(&mut self, object: Value) -> Result<(), DumpError> {
+        let id = ObjectId::of(&object);
+        let current = self.origins.len();
+        let earlier = self.came_from.get(&id).copied().filter(|origin| *origin != current);
+        if let (Some(origin), Some(old)) = (earlier, self.snapshot.get_ref(&id)) {
+            let uid = |object| fields::some_text(object, "/metadata/uid").map(str::to_owned);
+            let revision = |object| fields::text(object, "/metadata/resourceVersion").parse::<u64>().unwrap_or(0);
+            let is_other = match (uid(old), uid(&object)) {
+                (Some(old), Some(new)) => old != new,
+                (None, None) => *old != object,
+                _ => false,
+            };
+            if is_other && is_certain(&id) {
+                let name = |origin: usize| self.origins.get(origin - 1).cloned().unwrap_or_default();
+                return Err(DumpError::SeveralClusters { object: id, first: name(origin), second: name(current) });
+            }
+            if is_other {
+                self.doubtful.push(id);
+                return Ok(());
+            }
+            if uid(old).is_some() && (uid(&object).is_none() || revision(old) > revision(&object)) {
+                return Ok(());
+            }
+        }
+        self.came_from.insert(id, current);
+        self.snapshot.insert(object);
+        Ok(())
+    }
+}
+
+/// Whether a name means one object of a cluster: no namespace may be set later, and no variable.
+fn is_certain(id: &ObjectId) -> bool {
+    let is_written = |text: &str| !["$", "{{", "<<"].iter().any(|mark| text.contains(mark));
+    is_written(&id.name)
+        && is_written(&id.namespace)
+        && (!id.namespace.is_empty() || is_cluster_scoped(&id.group, &id.kind))
+}
+
+/// Whether objects were written by people and never by an API server: then nothing can be said about how a cluster is.
+pub fn looks_like_manifests(snapshot: &Snapshot) -> bool {
+    let is_of_cluster = |object: &&Value| {
+        let texts = ["/metadata/uid", "/metadata/resourceVersion", "/metadata/creationTimestamp"];
+        let status = object.get("status").and_then(Value::as_object);
+        texts.iter().any(|field| fields::some_text(object, field).is_some())
+            || (fields::kind(object) != "CustomResourceDefinition" && status.is_some_and(|status| !status.is_empty()))
+    };
+    // Controllers make these, people do not.
+    let is_made = |object: &&Value| ["Event", "Lease", "Node", "Pod", "ReplicaSet"].contains(&fields::kind(object));
+    let is_flux = |object: &&Value| kinds::of(fields::group(object), fields::kind(object)).is_some();
+    let has_flux = snapshot.all().any(|object| is_flux(&object));
+    let mut judged = snapshot.all().filter(|object| !has_flux || is_flux(object)).peekable();
+    judged.peek().is_some()
+        && !judged.any(|object| is_of_cluster(&object))
+        && !snapshot.all().any(|object| is_made(&object))
+        && snapshot.logs().next().is_none()
+        && snapshot.server_version().is_none()
 }
 
 /// How much of a dump may be read, all its files together and unpacked.
@@ -123,28 +294,6 @@ impl Allowance {
         self.left = left.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), self.limit))?;
         Ok(())
     }
-}
-
-/// Adds the objects and logs of one file, or of every file of an archive.
-fn add_bytes(
-    snapshot: &mut Snapshot,
-    bytes: &[u8],
-    origin: &str,
-    allowance: &mut Allowance,
-) -> Result<bool, DumpError> {
-    const GZIP: [u8; 2] = [0x1f, 0x8b];
-    if !bytes.starts_with(&GZIP) {
-        allowance.spend(bytes.len(), origin)?;
-        return add_text(snapshot, &String::from_utf8_lossy(bytes), origin);
-    }
-    let unpacked = tarball::read_tarball(bytes, &ARCHIVE);
-    let files = unpacked.map_err(|source| DumpError::Archive { origin: origin.to_owned(), source })?;
-    allowance.spend(files.values().map(|file| file.bytes.len()).sum(), origin)?;
-    let mut found = false;
-    for (path, file) in files.iter().filter(|(path, _)| is_dump_file(Path::new(path))) {
-        found |= add_text(snapshot, &String::from_utf8_lossy(&file.bytes), &format!("{origin}:{path}"))?;
-    }
-    Ok(found)
 }
 
 /// Whether there can be a dump in it: a file, or a pipe as `--from <(…)` makes one; a device never ends.
@@ -167,31 +316,25 @@ fn read_at_most(reader: impl Read, limit: u64) -> std::io::Result<Option<Vec<u8>
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_stream(reader: impl Read, origin: &str) -> Result<Snapshot, DumpError> {
-    let failed = |source| DumpError::Read { path: origin.into(), source };
-    let bytes = read_at_most(reader, MAX_BYTES).map_err(failed)?;
-    let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
-    added(Snapshot::of_dump([]), &bytes, origin)
+pub fn read_stream(reader: impl Read, origin: &str) -> Result<Dump, DumpError> {
+    read_all(Snapshot::of_dump([]), reader, origin)
 }
 
 /// Like [`read_stream`], with the values of Secrets.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_whole_stream(reader: impl Read, origin: &str) -> Result<Snapshot, DumpError> {
-    let failed = |source| DumpError::Read { path: origin.into(), source };
-    let bytes = read_at_most(reader, MAX_BYTES).map_err(failed)?;
-    let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
-    added(Snapshot::of_whole_dump(), &bytes, origin)
+pub fn read_whole_stream(reader: impl Read, origin: &str) -> Result<Dump, DumpError> {
+    read_all(Snapshot::of_whole_dump(), reader, origin)
 }
 
-fn added(mut snapshot: Snapshot, bytes: &[u8], origin: &str) -> Result<Snapshot, DumpError> {
-    let mut allowance = Allowance { limit: MAX_BYTES, left: MAX_BYTES };
-    if add_bytes(&mut snapshot, bytes, origin, &mut allowance)? {
-        Ok(snapshot)
-    } else {
-        Err(DumpError::Empty(origin.into()))
-    }
+fn read_all(snapshot: Snapshot, stream: impl Read, origin: &str) -> Result<Dump, DumpError> {
+    let failed = |source| DumpError::Read { path: origin.into(), source };
+    let bytes = read_at_most(stream, MAX_BYTES).map_err(failed)?;
+    let bytes = bytes.ok_or_else(|| DumpError::TooLarge(origin.to_owned(), MAX_BYTES))?;
+    let mut reader = DumpReader::new(snapshot, MAX_BYTES);
+    reader.add_bytes(&bytes, origin)?;
+    reader.finish(origin)
 }
 
 /// Reads one text; `origin` names it in errors.
@@ -199,8 +342,9 @@ fn added(mut snapshot: Snapshot, bytes: &[u8], origin: &str) -> Result<Snapshot,
 /// # Errors
 /// As [`read`].
 pub fn read_text(text: &str, origin: &str) -> Result<Snapshot, DumpError> {
-    let mut snapshot = Snapshot::of_dump([]);
-    if add_text(&mut snapshot, text, origin)? { Ok(snapshot) } else { Err(DumpError::Empty(origin.into())) }
+    let mut reader = DumpReader::new(Snapshot::of_dump([]), MAX_BYTES);
+    reader.add_text(text, origin)?;
+    reader.finish(origin).map(|dump| dump.snapshot)
 }
 
 fn is_dump_file(path: &Path) -> bool {
@@ -211,27 +355,111 @@ fn is_dump_file(path: &Path) -> bool {
 const START: &str = "==== START logs for container ";
 const END: &str = "==== END logs for container ";
 
-/// Adds the objects and logs of one text. Returns whether there was any.
-fn add_text(snapshot: &mut Snapshot, text: &str, origin: &str) -> Result<bool, DumpError> {
-    let mut found = false;
-    let mut rest = text;
-    // `kubectl cluster-info dump` to stdout is JSON documents and logs in turn; its logs.txt files are logs alone.
-    while let Some(start) = find_line(rest, START) {
-        let (documents, log) = rest.split_at(start);
-        found |= add_documents(snapshot, documents, origin, lines_before(text, rest))?;
-        let (header, body) = log.split_once('\n').unwrap_or((log, ""));
-        let end = find_line(body, END).unwrap_or(body.len());
-        let (lines, tail) = body.split_at(end);
-        if let Some((container, namespace, pod)) = log_header(header) {
-            let lines = lines.lines().map(str::to_owned).collect();
-            // Bundles hold the run before the last restart, too.
-            let (pod, previous) = pod.strip_suffix(" (previous)").map_or((pod, false), |pod| (pod, true));
-            snapshot.insert_log(namespace, pod, container, previous, lines);
-            found = true;
+impl DumpReader {
+    /// Adds the objects and logs of one text.
+    fn add_text(&mut self, text: &str, origin: &str) -> Result<(), DumpError> {
+        self.origins.push(origin.to_owned());
+        let mut rest = text;
+        // `kubectl cluster-info dump` to stdout is JSON documents and logs in turn; its logs.txt files are logs alone.
+        while let Some(start) = find_line(rest, START) {
+            let (documents, log) = rest.split_at(start);
+            self.add_documents(documents, origin, lines_before(text, rest))?;
+            let (header, body) = log.split_once('\n').unwrap_or((log, ""));
+            let end = find_line(body, END).unwrap_or(body.len());
+            let (lines, tail) = body.split_at(end);
+            if let Some((container, namespace, pod)) = log_header(header) {
+                let lines = lines.lines().map(str::to_owned).collect();
+                // Bundles hold the run before the last restart, too.
+                let (pod, previous) = pod.strip_suffix(" (previous)").map_or((pod, false), |pod| (pod, true));
+                self.snapshot.insert_log(namespace, pod, container, previous, lines);
+                self.found = true;
+            }
+            rest = tail.split_once('\n').map_or("", |(_, rest)| rest);
         }
-        rest = tail.split_once('\n').map_or("", |(_, rest)| rest);
+        self.add_documents(rest, origin, lines_before(text, rest))
     }
-    Ok(found | add_documents(snapshot, rest, origin, lines_before(text, rest))?)
+
+    fn add_documents(&mut self, text: &str, origin: &str, lines: u64) -> Result<(), DumpError> {
+        // All are read before one is added: a file that cannot be read is left out as a whole.
+        let documents: Vec<Value> = if text.trim_start().starts_with(['{', '[']) {
+            let documents = serde_json::Deserializer::from_str(text).into_iter();
+            documents.collect::<Result<_, _>>().map_err(|source| DumpError::Json { origin: origin.into(), source })?
+        } else {
+            yaml::parse_documents(text).map_err(|source| DumpError::Yaml { origin: origin.into(), source })?
+        };
+        let count = documents.len();
+        let mut old: Vec<(usize, String, OutdatedManifest)> = vec![];
+        for (index, document) in documents.into_iter().enumerate() {
+            outdated(&document, "", &mut |pointer, manifest| old.push((index, pointer, manifest)));
+            self.found |= self.add_document(document)?;
+        }
+        if !old.is_empty() {
+            // A second reading, only where there is something to point at. A stream of JSON documents is no YAML: no lines.
+            let positions = Some(yaml::parse_positions(text)).filter(|positions| positions.len() == count);
+            for (index, pointer, manifest) in old {
+                let location = positions.as_ref().and_then(|all| all.get(index)?.key(&pointer));
+                let line = location.map(|location| lines + location.line);
+                self.snapshot.insert_outdated(OutdatedManifest { origin: origin.to_owned(), line, ..manifest });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an object or a list of them. Items of typed lists carry no kind of their own; the list's name says it.
+    fn add_document(&mut self, mut document: Value) -> Result<bool, DumpError> {
+        if document.get("gitVersion").is_some() && document.get("kind").is_none() {
+            self.snapshot.insert_version(document);
+            return Ok(true);
+        }
+        // What `kubectl version -o json` prints.
+        if let Some(version) = document.get("serverVersion").filter(|v| v.get("gitVersion").is_some()) {
+            self.snapshot.insert_version(version.clone());
+            return Ok(true);
+        }
+        let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let api_version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let items = document.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+        match items {
+            Some(items) if kind.ends_with("List") => {
+                let item_kind = kind.trim_end_matches("List").to_owned();
+                if !item_kind.is_empty() {
+                    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+                    self.snapshot.insert_empty_list(group, &item_kind);
+                }
+                for mut item in items {
+                    if let Some(fields) = item.as_object_mut() {
+                        if !item_kind.is_empty() && !fields.contains_key("kind") {
+                            fields.insert("kind".into(), item_kind.clone().into());
+                            fields.insert("apiVersion".into(), api_version.clone().into());
+                        }
+                        self.add_document(item)?;
+                    }
+                }
+                Ok(true)
+            }
+            _ if !kind.is_empty() && !fields::name(&document).is_empty() => {
+                if !self.snapshot.is_whole() {
+                    snapshot::trim(&mut document);
+                    store_string_data(&mut document);
+                }
+                self.insert(document)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Moves the keys of a Secret's `stringData` to `data`, as an API server does with what is written to it. The values are gone already.
+fn store_string_data(object: &mut Value) {
+    if fields::kind(object) != "Secret" || !fields::group(object).is_empty() {
+        return;
+    }
+    let Some(fields) = object.as_object_mut() else { return };
+    let Some(Value::Object(written)) = fields.remove("stringData") else { return };
+    if let Value::Object(data) = fields.entry("data").or_insert_with(|| Value::Object(Map::new())) {
+        data.extend(written);
+    }
 }
 
 fn find_line(text: &str, prefix: &str) -> Option<usize> {
@@ -269,82 +497,6 @@ fn outdated(document: &Value, pointer: &str, found: &mut impl FnMut(String, Outd
         let object = ObjectId::of(document);
         let manifest = OutdatedManifest { origin: String::new(), line: None, object, version: version.to_owned() };
         found(format!("{pointer}/apiVersion"), manifest);
-    }
-}
-
-fn add_documents(snapshot: &mut Snapshot, text: &str, origin: &str, lines: u64) -> Result<bool, DumpError> {
-    let mut found = false;
-    let mut old: Vec<(usize, String, OutdatedManifest)> = vec![];
-    let mut count = 0;
-    let mut look = |document: &Value| {
-        outdated(document, "", &mut |pointer, manifest| old.push((count, pointer, manifest)));
-        count += 1;
-    };
-    if text.trim_start().starts_with(['{', '[']) {
-        for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            let document = document.map_err(|source| DumpError::Json { origin: origin.into(), source })?;
-            look(&document);
-            found |= add_document(snapshot, document);
-        }
-    } else {
-        let documents =
-            yaml::parse_documents(text).map_err(|source| DumpError::Yaml { origin: origin.into(), source })?;
-        for document in documents {
-            look(&document);
-            found |= add_document(snapshot, document);
-        }
-    }
-    if !old.is_empty() {
-        // A second reading, only where there is something to point at. A stream of JSON documents is no YAML: no lines.
-        let positions = Some(yaml::parse_positions(text)).filter(|positions| positions.len() == count);
-        for (index, pointer, manifest) in old {
-            let location = positions.as_ref().and_then(|all| all.get(index)?.key(&pointer));
-            let line = location.map(|location| lines + location.line);
-            snapshot.insert_outdated(OutdatedManifest { origin: origin.to_owned(), line, ..manifest });
-        }
-    }
-    Ok(found)
-}
-
-/// Adds an object or a list of them. Items of typed lists carry no kind of their own; the list's name says it.
-fn add_document(snapshot: &mut Snapshot, mut document: Value) -> bool {
-    if document.get("gitVersion").is_some() && document.get("kind").is_none() {
-        snapshot.insert_version(document);
-        return true;
-    }
-    // What `kubectl version -o json` prints.
-    if let Some(version) = document.get("serverVersion").filter(|v| v.get("gitVersion").is_some()) {
-        snapshot.insert_version(version.clone());
-        return true;
-    }
-    let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let api_version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let items = document.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
-    match items {
-        Some(items) if kind.ends_with("List") => {
-            let item_kind = kind.trim_end_matches("List").to_owned();
-            if !item_kind.is_empty() {
-                snapshot.insert_empty_list(api_version.split_once('/').map_or("", |(group, _)| group), &item_kind);
-            }
-            for mut item in items {
-                if let Some(fields) = item.as_object_mut() {
-                    if !item_kind.is_empty() && !fields.contains_key("kind") {
-                        fields.insert("kind".into(), item_kind.clone().into());
-                        fields.insert("apiVersion".into(), api_version.clone().into());
-                    }
-                    add_document(snapshot, item);
-                }
-            }
-            true
-        }
-        _ if !kind.is_empty() && !fields::name(&document).is_empty() => {
-            if !snapshot.is_whole() {
-                snapshot::trim(&mut document);
-            }
-            snapshot.insert(document);
-            true
-        }
-        _ => false,
     }
 }
 
@@ -407,7 +559,7 @@ mod tests {
         )
         .unwrap();
         std::fs::write(below.join("README.md"), "not a dump").unwrap();
-        assert_eq!(read(folder.path()).unwrap().list(&POD, None).len(), 1);
+        assert_eq!(read(folder.path()).unwrap().snapshot.list(&POD, None).len(), 1);
         assert!(matches!(read_text("just: a map\n", "stdin"), Err(DumpError::Empty(_))));
         assert!(matches!(read_text("{\"a\":", "stdin"), Err(DumpError::Json { .. })));
         assert!(matches!(read(&folder.path().join("absent")), Err(DumpError::Read { .. })));
@@ -420,7 +572,7 @@ mod tests {
         let files = [("objects/pods.json", pod), ("logs/a/p/logs.txt", log), ("README.md", "{")];
         let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec().into())).collect();
         let bytes = tarball::write_tarball(&files).unwrap();
-        let snapshot = read_stream(bytes.as_slice(), "stdin").unwrap();
+        let snapshot = read_stream(bytes.as_slice(), "stdin").unwrap().snapshot;
         assert!(snapshot.get(&POD, Some("a"), "p").is_some());
         assert_eq!(snapshot.log("a", "p", "manager", true).unwrap(), ["end"]);
         let half = bytes.get(..bytes.len() / 2).unwrap();
@@ -453,5 +605,86 @@ mod tests {
         assert!(matches!(within(folder.path(), limit), Err(DumpError::TooLarge(..))), "all archives together");
         assert!(within(folder.path(), 2 * limit).is_ok());
         assert_eq!(read_at_most(std::io::repeat(b' '), 10).unwrap(), None);
+    }
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const REPOSITORY: &str =
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: fs}\n";
+
+    #[test]
+    fn files_of_a_folder_that_cannot_be_read_are_left_out_and_counted() {
+        let with = folder(&[
+            ("apps/repo.yaml", REPOSITORY),
+            (".vscode/settings.json", "{// comment\n}"),
+            ("chart/t.yaml", "kind: Pod\nmetadata: {name: a}\n---\na: {{ .b }}\n  c"),
+            ("half.json", "{\"kind\": \"Pod\", \"metadata\": {\"name\": \"p\"}}{\"kind\":"),
+        ]);
+        let dump = read(with.path()).unwrap();
+        assert_eq!((dump.snapshot.count(), dump.unread.len()), (1, 2), "{:?}", dump.unread);
+        let only = folder(&[("half.json", "{\"kind\":")]);
+        assert!(matches!(read(only.path()), Err(DumpError::Json { .. })));
+        assert!(matches!(read(&with.path().join("half.json")), Err(DumpError::Json { .. })));
+    }
+
+    #[test]
+    fn objects_of_several_clusters_are_refused_and_one_cluster_read_twice_is_not() {
+        let other = format!("{REPOSITORY}spec: {{url: b}}\n");
+        let several = folder(&[("a/r.yaml", REPOSITORY), ("b/r.yaml", &other)]);
+        let error = read(several.path()).unwrap_err().to_string();
+        assert!(error.starts_with("GitRepository/fs/a is in ") && error.contains("b/r.yaml"), "{error}");
+        let same = folder(&[("a/r.yaml", REPOSITORY), ("b/r.yaml", REPOSITORY)]);
+        assert_eq!(read(same.path()).unwrap().snapshot.count(), 1);
+        let live = |uid: &str, revision: &str| {
+            other.replace("namespace: fs", &format!("namespace: fs, uid: {uid}, resourceVersion: \"{revision}\""))
+        };
+        let of =
+            |dump: &Dump| fields::text(dump.snapshot.all().next().unwrap(), "/metadata/resourceVersion").to_owned();
+        let twice = folder(&[("a.yaml", &live("u", "10")), ("b.yaml", &live("u", "9")), ("c.yaml", REPOSITORY)]);
+        assert_eq!(of(&read(twice.path()).unwrap()), "10");
+        let clusters = folder(&[("a.yaml", &live("u", "10")), ("b.yaml", &live("v", "9"))]);
+        assert!(matches!(read(clusters.path()), Err(DumpError::SeveralClusters { .. })));
+        // A patch is a part of an object, and without namespace it is not certain that two are the same.
+        let overlay = folder(&[
+            ("base/r.yaml", REPOSITORY),
+            ("prod/kustomization.yaml", "resources: [../base]\npatches: [{path: r.yaml}]\n"),
+            ("prod/r.yaml", &other),
+        ]);
+        assert_eq!(read(overlay.path()).unwrap().snapshot.count(), 1);
+        let without = |text: &str| text.replace(", namespace: fs", "");
+        let doubtful = folder(&[("a.yaml", &without(REPOSITORY)), ("b.yaml", &without(&other))]);
+        assert_eq!(read(doubtful.path()).unwrap().doubtful.len(), 1);
+    }
+
+    #[test]
+    fn manifests_are_told_from_a_dump() {
+        let looks = |text: &str| looks_like_manifests(&read_text(text, "test").unwrap());
+        assert!(looks(REPOSITORY));
+        assert!(looks(&format!(
+            "{REPOSITORY}---\nkind: CustomResourceDefinition\nmetadata: {{name: c}}\nstatus: {{a: b}}\n"
+        )));
+        assert!(looks("kind: ConfigMap\nmetadata: {name: a}\n"));
+        for live in ["spec: {}\nstatus: {a: b}\n", "---\nkind: Pod\nmetadata: {name: p}\n"] {
+            assert!(!looks(&format!("{REPOSITORY}{live}")), "{live}");
+        }
+        assert!(!looks(&REPOSITORY.replace("name: a", "name: a, uid: u")));
+        assert!(!looks("{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}"));
+    }
+
+    #[test]
+    fn keys_of_string_data_are_keys_of_the_secret() {
+        let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: eA==}\nstringData: {b: canary}\n";
+        let snapshot = read_text(text, "test").unwrap();
+        let secret = snapshot.all().next().unwrap();
+        assert_eq!(secret["data"], serde_json::json!({"a": null, "b": null}));
+        assert!(secret.get("stringData").is_none());
     }
 }

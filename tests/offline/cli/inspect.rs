@@ -508,3 +508,38 @@ fn colour_is_only_for_terminals_or_when_asked_for() {
     let forced = read(&["get", "all", "--color", "always"]).exits(0).stdout;
     assert!(forced.contains("\u{1b}["), "{forced}");
 }
+
+#[test]
+fn manifests_are_listed_and_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    let instance = |version: &str| {
+        format!(
+            "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {{name: flux, namespace: flux-system}}\n\
+            spec: {{distribution: {{version: {version}}}}}\n"
+        )
+    };
+    write("a/flux.yaml", &instance("2.8.x"));
+    write("a/.vscode/settings.json", "{ // comment\n}");
+    write("a/chart/templates/x.yaml", "a: {{ .Values.b }}\n  c");
+    let place = folder.path().join("a");
+    let from = ["--from", place.to_str().expect("UTF-8")];
+    for judging in
+        [&["status"][..], &["why"], &["why", "instance"], &["why", "fluxinstance/flux"], &["check"], &["stats"]]
+    {
+        let refused = run(&[judging, &from].concat()).exits(2);
+        let refused = refused.stderr_has("looks like manifests, not like a dump of a cluster");
+        assert_eq!(refused.stdout, "", "{judging:?}");
+    }
+    let listed = run(&[&["get", "instance", "-A"][..], &from].concat()).exits(0).stdout_has("flux-system");
+    listed.stderr_has("1 file is left out").stderr_has("x.yaml");
+    // Another cluster in the folder: what is shown would be of one or the other.
+    write("b/flux.yaml", &instance("2.9.x"));
+    let both = folder.path().to_str().expect("UTF-8");
+    let refused = run(&["get", "instance", "-A", "--from", both]).exits(2);
+    refused.stderr_has("a/flux.yaml").stderr_has("b/flux.yaml").stderr_has("one cluster");
+}
