@@ -123,7 +123,10 @@ impl Positions {
     /// Returns the JSON pointer of a block scalar at the very end of a text without a final line break.
     pub(super) fn unfinished_block(&self) -> Option<String> {
         let (mut pointer, mut index) = (String::new(), ROOT);
-        while self.ends_in_block {
+        if !self.ends_in_block {
+            return None;
+        }
+        loop {
             match &self.nodes.get(index)?.shape {
                 Shape::Scalar(_) => return Some(pointer),
                 Shape::Items(items) => {
@@ -139,7 +142,6 @@ impl Positions {
                 Shape::Alias(_) => return None,
             }
         }
-        None
     }
 
     fn walk(&self, pointer: &str, pick: impl Fn(Option<Location>, Location) -> Location) -> Option<Location> {
