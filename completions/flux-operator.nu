@@ -21,7 +21,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -51,7 +51,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -95,7 +95,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -149,7 +149,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -192,7 +192,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -244,7 +244,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -290,7 +290,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -335,7 +335,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -397,7 +397,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -430,7 +430,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -464,7 +464,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -498,7 +498,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -532,7 +532,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -566,7 +566,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -626,7 +626,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -677,7 +677,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -714,7 +714,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -746,7 +746,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -791,7 +791,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -833,7 +833,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -855,6 +855,7 @@ module completions {
     --output(-o): path        # File to write, or - for stdout [default: flux-bundle-TIME.tar.gz]
     --redact: path            # Make it of a dump: a folder, a file, or - for stdin
     --max-size: string        # Megabytes of text at most, before compression
+    --allow-unmasked          # Write it although secrets may be left in it
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -872,7 +873,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -914,7 +915,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -946,7 +947,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -978,7 +979,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1010,7 +1011,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1040,6 +1041,7 @@ module completions {
     --pre                     # Only what an installation needs beforehand
     --short                   # One line with the sums and the problems
     --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
+    --extensions(-e): string  # What the names of files in a folder end in [default: .yaml, .yml, .json]
     --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -1067,7 +1069,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1099,7 +1101,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1143,7 +1145,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1172,7 +1174,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1272,7 +1274,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1301,7 +1303,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1347,7 +1349,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1394,7 +1396,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1443,7 +1445,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1490,7 +1492,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1537,7 +1539,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1585,7 +1587,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1630,7 +1632,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1676,7 +1678,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1794,7 +1796,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1842,7 +1844,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1883,7 +1885,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1936,7 +1938,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -1978,7 +1980,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2040,7 +2042,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2081,7 +2083,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2141,7 +2143,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2192,7 +2194,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2246,7 +2248,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2296,7 +2298,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2341,7 +2343,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2383,7 +2385,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2419,7 +2421,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2459,7 +2461,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2505,7 +2507,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2549,7 +2551,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2597,7 +2599,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2643,7 +2645,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2693,7 +2695,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2733,7 +2735,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2777,7 +2779,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2815,7 +2817,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2866,7 +2868,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2914,7 +2916,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -2964,7 +2966,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3043,7 +3045,7 @@ module completions {
 
   # Install the operator, or bring it up to date
   export extern "flux-operator install" [
-    --image: string           # Image of the operator; the default is a placeholder until images are published
+    --image: string           # Image of the operator; there is no default until images are published
     --pull-secret: string     # Secret that the operator's pods pull their image with, repeatable
     --replicas: string        # Pods; one works, the others are ready to take over
     --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
@@ -3099,7 +3101,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3128,7 +3130,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3177,7 +3179,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3218,7 +3220,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3251,7 +3253,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3300,7 +3302,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3334,7 +3336,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3372,7 +3374,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3408,7 +3410,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3445,6 +3447,7 @@ module completions {
     --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
     --path: path              # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
+    --extensions(-e): string  # What the names of files in a folder end in [default: .yaml, .yml, .json]
     --dry-run                 # Only say what would be changed
     --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3462,7 +3465,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3505,7 +3508,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3541,7 +3544,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3594,7 +3597,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3624,7 +3627,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3667,7 +3670,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3716,7 +3719,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3755,7 +3758,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3795,7 +3798,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3834,7 +3837,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3895,7 +3898,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -3949,7 +3952,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4004,7 +4007,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4039,7 +4042,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4113,7 +4116,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4152,7 +4155,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4188,7 +4191,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4225,7 +4228,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4260,7 +4263,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4305,7 +4308,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4372,7 +4375,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4449,7 +4452,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
@@ -4482,7 +4485,7 @@ module completions {
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     --verbose(-v)             # Say more: once for steps, twice for requests
     --quiet(-q)               # Print only data, warnings and errors
