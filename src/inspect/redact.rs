@@ -30,9 +30,9 @@ use known_values::KnownValues;
 use lines::{has_fields, key_block_lines, without_data_of_templates};
 use names::names_credential;
 use places::{
-    COPIES, IDENTITY, KNOWN_DOMAINS, METADATA, PLAIN_HEADERS, entries, is_data, is_environment, is_inventory_entry,
-    is_masked_entry, is_object_name_or_image, is_reference_field, is_secret_entry, mask_fields, mask_scalars,
-    mask_text,
+    COPIES, IDENTITY, KNOWN_DOMAINS, METADATA, PLAIN_HEADERS, entries, is_address, is_data, is_environment,
+    is_inventory_entry, is_masked_entry, is_object_name_or_image, is_reference_field, is_secret_entry, mask_fields,
+    mask_scalars, mask_text,
 };
 use text::Extent;
 
@@ -373,6 +373,12 @@ impl Redactor {
                 if self.is_credential(key, text) {
                     *text = MASK.to_owned();
                     return 1;
+                }
+                if let Some(cleaned) =
+                    Some(&*text).filter(|_| is_address(key)).and_then(|text| text::without_bare_user_info(text))
+                {
+                    *text = cleaned;
+                    return 1 + self.replace_cleaned(text, depth);
                 }
                 self.replace_cleaned(text, depth)
             }

@@ -8,8 +8,8 @@ use super::MASK;
 use super::names::names_credential;
 use super::words::{is_apart_password, is_attached_password, is_credential_value, is_public_user, password_letters};
 
-/// Flags that take `user:password`.
-const USER_FLAGS: [&str; 6] = ["-u", "-U", "--user", "--proxy-user", "--userpass", "--basic-auth"];
+/// Names of flags that take `user:password`.
+const USER_FLAGS: [&str; 6] = ["u", "U", "user", "proxy-user", "userpass", "basic-auth"];
 
 /// Whether a list holds arguments, by the name of its field or because flags are in it.
 pub(super) fn are_arguments(key: &str, items: &[Value]) -> bool {
@@ -69,14 +69,14 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
             Some(value) if name.len() > 1 && names_credential(name) => {
                 is_credential_value(name, value, secrets).then(|| format!("{flag}={MASK}"))
             }
-            Some(value) if USER_FLAGS.contains(&flag) => {
+            Some(value) if USER_FLAGS.contains(&name) => {
                 user_and_password(value).map(|masked| format!("{flag}={masked}"))
             }
             None if name.len() > 1 && names_credential(name) => {
                 next = Next::Password;
                 None
             }
-            None if USER_FLAGS.contains(&flag) => {
+            None if USER_FLAGS.contains(&name) => {
                 next = Next::UserAndPassword;
                 None
             }

@@ -19,8 +19,8 @@ pub(super) const PUBLIC: [&str; 10] = [
     "githubAppID",
 ];
 /// Keys of Secrets that hold addresses: public when they are hosts, credentials when a path, a query or a user is in them.
-pub(super) const ADDRESSES: [&str; 9] =
-    ["address", "url", "uri", "proxy", "host", "hostname", "server", "endpoint", "webhook"];
+pub(super) const ADDRESSES: [&str; 11] =
+    ["address", "url", "uri", "proxy", "host", "hostname", "server", "endpoint", "webhook", "registry", "repository"];
 /// Annotations of these domains are read by people and by this program.
 pub(super) const KNOWN_DOMAINS: [&str; 5] = ["kubernetes.io", "k8s.io", "fluxcd.io", "controlplane.io", "helm.sh"];
 /// Ends of the names of annotations that hold a copy of the object.
@@ -109,9 +109,13 @@ pub(super) fn is_data(value: &Value) -> bool {
 
 /// Whether an entry of a Secret is to be kept secret.
 pub(super) fn is_secret_entry(key: &str, text: &str) -> bool {
-    let key_lower = key.to_ascii_lowercase();
-    let is_address = ADDRESSES.iter().any(|address| key_lower.ends_with(address));
-    !(PUBLIC.contains(&key) || is_address && is_plain_host(text.trim()))
+    !(PUBLIC.contains(&key) || is_address(key) && is_plain_host(text.trim()))
+}
+
+/// Whether a field holds an address.
+pub(super) fn is_address(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    ADDRESSES.iter().any(|address| key.ends_with(address))
 }
 
 /// A host or an address that leads to one and says nothing else.

@@ -432,6 +432,11 @@ fn objects_are_masked_by_their_structure() {
         ),
         (json!({"spec": {"config": "server:\n  host: kept\n  password: CAN1 and CAN2\n"}}), &["CAN"], &["kept"]),
         (
+            json!({"spec": {"registry": "u:CAN1@ghcr.io/kept", "repository": "ghcr.io/kept2:v1@sha256:abc", "proxy": "u:CAN2@proxy:3128"}}),
+            &["CAN"],
+            &["ghcr.io/kept", "ghcr.io/kept2:v1@sha256:abc", "proxy:3128"],
+        ),
+        (
             json!({"status": {"conditions": [{"type": "Ready", "reason": "Kept", "message": "bad dsn postgres://u:CAN1@db/x"}]}}),
             &["CAN"],
             &["Kept", "db/x"],

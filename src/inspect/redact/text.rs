@@ -387,13 +387,19 @@ pub(super) fn plain_address(address: &str) -> String {
         masked.split_once(&format!("://{MASK}@")).map(|(scheme, rest)| format!("{scheme}://{rest}"))
     });
     let plain = plain.unwrap_or_else(|| address.to_owned());
-    // An address without a scheme: `user:password@host/path`.
-    match plain.split_once('@') {
-        Some((user, _)) if !plain.contains("://") && user.contains(':') && !user.contains('/') => {
-            plain.rsplit_once('@').map_or(plain.clone(), |(_, host)| host.to_owned())
-        }
-        _ => plain,
+    match without_bare_user_info(&plain) {
+        Some(_) => plain.rsplit_once('@').map_or_else(String::new, |(_, host)| host.to_owned()),
+        None => plain,
     }
+}
+
+/// `user:password@host/path`, an address without a scheme, as a text that is nothing else; `None` where it has no password.
+pub(super) fn without_bare_user_info(address: &str) -> Option<String> {
+    let (user, host) = address.rsplit_once('@')?;
+    let is_digest = host.starts_with("sha") && host.contains(':');
+    let is_pair = user.split_once(':').is_some_and(|(name, password)| !name.contains('/') && !is_masked(password));
+    (is_pair && !is_digest && !address.contains("://") && !address.contains(char::is_whitespace))
+        .then(|| format!("{MASK}@{host}"))
 }
 
 fn flag_value(found: &Captures<'_>, secrets: &BTreeSet<String>) -> Option<String> {
