@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(read(&format!("{key}{end}"), SecretLines::OneOrJson), Some(key.into()), "{end:?}");
         }
         assert_eq!(read(key, SecretLines::One), None);
-        for text in ["a\nb", "{\n", "[\n1]", "\"a\nb\""] {
+        for text in ["a\nb", "{\n\"a\"", "[\n1]", "\"a\nb\""] {
             assert_eq!(read(text, SecretLines::OneOrJson), None, "{text:?}");
         }
     }

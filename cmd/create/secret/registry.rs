@@ -8,7 +8,8 @@ use crate::shell::{CliError, Shell};
 /// Create a Secret with the credentials of a container registry
 ///
 /// For OCI repositories and for pulling images. Without a source the password
-/// is asked for, hidden and twice. The API server is --kube-server here.
+/// is asked for, hidden and twice; from a source it may be a JSON key of several
+/// lines, as Google's registries take it. The API server is --kube-server here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # From standard input\n  \
