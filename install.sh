@@ -1,17 +1,19 @@
 #!/bin/sh
 # Installs flux-operator from a release archive with its checksum, or from this source tree.
-# Nothing is moved into place before the checksum is right; nothing outside --to is touched.
+# Nothing is moved into place before the checksum is right; nothing outside --to is touched but by --flux-plugin.
 set -eu
 
 usage() {
     cat <<'USAGE'
 Usage:
-  install.sh --archive FILE|URL --checksum FILE|URL|HEX [--to DIR]
-  install.sh --from-source [--to DIR]
+  install.sh --archive FILE|URL --checksum FILE|URL|HEX [--to DIR] [--flux-plugin]
+  install.sh --from-source [--to DIR] [--flux-plugin]
 
-  --archive   .tar.gz that holds the program `flux-operator`
-  --checksum  its SHA-256: 64 hex digits, or a file whose line starts with them
-  --to        folder to install into [default: $HOME/.local/bin]
+  --archive      .tar.gz that holds the program `flux-operator`
+  --checksum     its SHA-256: 64 hex digits, or a file whose line starts with them
+  --to           folder to install into [default: $HOME/.local/bin]
+  --flux-plugin  also link it into the plugins of flux 2.9, for `flux operator`:
+                 the folder $FLUXCD_PLUGINS [default: $HOME/.fluxcd/plugins]
 
 Links beside it make it a kubectl plugin: kubectl flux-operator.
 The archive may also hold man pages (man/*.1) and completions (completions/*); they go to DIR/../share.
@@ -30,7 +32,7 @@ wrong_usage() {
     exit 2
 }
 
-archive='' checksum='' from_source='' to="${HOME:-}/.local/bin"
+archive='' checksum='' from_source='' flux_plugin='' to="${HOME:-}/.local/bin"
 while [ $# -gt 0 ]; do
     case $1 in
         --archive | --checksum | --to)
@@ -43,6 +45,7 @@ while [ $# -gt 0 ]; do
             shift 2
             ;;
         --from-source) from_source=yes && shift ;;
+        --flux-plugin) flux_plugin=yes && shift ;;
         -h | --help) usage && exit 0 ;;
         *) wrong_usage "unknown argument $1" ;;
     esac
@@ -120,6 +123,15 @@ cp "$program" "$to/.flux-operator.$$" && chmod 755 "$to/.flux-operator.$$" && mv
 for plugin in kubectl-flux_operator kubectl_complete-flux_operator; do
     ln -sf flux-operator "$to/$plugin"
 done
+# `flux operator …`: flux runs what is called flux-NAME in its folder of plugins.
+if [ -n "$flux_plugin" ]; then
+    plugins="${FLUXCD_PLUGINS:-${HOME:-}/.fluxcd/plugins}"
+    # A file may be the plugin that `flux plugin install operator` has downloaded; a link is of an earlier run.
+    [ ! -e "$plugins/flux-operator" ] || [ -L "$plugins/flux-operator" ] ||
+        fail "cannot link $plugins/flux-operator: a file is in the way" 'remove it with: flux plugin uninstall operator'
+    mkdir -p "$plugins" || fail "cannot create $plugins" 'name another folder with FLUXCD_PLUGINS'
+    ln -sf "$(CDPATH='' cd -- "$to" && pwd)/flux-operator" "$plugins/flux-operator"
+fi
 if [ -d "$pages" ]; then
     manual="$to/../share/man/man1"
     mkdir -p "$manual" && cp "$pages"/*.1 "$manual"/

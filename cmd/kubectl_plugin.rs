@@ -1,14 +1,18 @@
-//! The program as a kubectl plugin: `kubectl flux-operator …` starts it by the name `kubectl-flux_operator`, and asks
-//! `kubectl_complete-flux_operator` for completions (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>).
+//! The program as a plugin of kubectl and of flux.
+//!
+//! `kubectl flux-operator …` starts it by the name `kubectl-flux_operator`, and asks `kubectl_complete-flux_operator` for completions
+//! (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>). `flux operator …` starts `flux-operator` from its folder of
+//! plugins, and asks it for completions as `flux-operator __complete …`
+//! (<https://github.com/fluxcd/flux2/blob/main/rfcs/0013-cli-plugin-system/README.md>). Both read the format of Cobra: a line for each
+//! candidate, a tab before its description, and a directive in the last line.
 
 use std::ffi::OsString;
-use std::io::Write;
 
 use clap::{Command, CommandFactory, ValueEnum};
 use clap_complete::CompletionCandidate;
 
 use crate::cli::Cli;
-use crate::common::complete::{COMPLETING_PLUGIN, is_offered, with_names};
+use crate::common::complete::{COBRA_COMMANDS, COMPLETING_PLUGIN, is_offered, with_names};
 use crate::render::as_started::{is_plugin, name_of_program};
 use crate::shell::Color;
 
@@ -27,7 +31,8 @@ pub fn command_tree() -> Command {
 
 /// The colour that the line being run asks for: help and what clap refuses come before the flags are read.
 pub fn color_of_line() -> Color {
-    let words: Vec<String> = std::env::args().take_while(|word| word != "--").collect();
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
     let mut given = words.iter().enumerate().filter_map(|(index, word)| match word.strip_prefix("--color")? {
         "" => words.get(index + 1).map(String::as_str),
         value => value.strip_prefix('='),
@@ -40,22 +45,21 @@ pub fn completed_tree() -> Command {
     with_names(command_tree())
 }
 
-/// Answers kubectl's question for completions; `false` when it did not ask.
-pub fn complete(arguments: &[OsString]) -> bool {
-    if name_of_program().as_deref() != Some(COMPLETING_PLUGIN) {
-        return false;
-    }
-    let index = arguments.len().saturating_sub(1);
+/// The candidates for the line that kubectl or flux asks about; `None` when neither asks.
+pub fn candidates(arguments: &[OsString]) -> Option<String> {
+    let (line, with_help) = asked_line(arguments, name_of_program().as_deref())?;
+    let index = line.len().saturating_sub(1);
+    // Of `--flag=value` the scripts of both expect the value: the flag is there already.
+    let typed = line.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);
     let here = std::env::current_dir().ok();
-    let found = clap_complete::engine::complete(&mut completed_tree(), arguments.to_vec(), index, here.as_deref());
+    let found = clap_complete::engine::complete(&mut completed_tree(), line, index, here.as_deref());
     let found = found.unwrap_or_default().into_iter().map(|one| (text_of(&one), one));
     let found: Vec<_> = found.filter(|(word, _)| is_offered(word)).collect();
-    // Of `--flag=value` kubectl's scripts expect the value: the flag is there already.
-    let typed = arguments.last().map(|word| word.to_string_lossy()).unwrap_or_default();
-    let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);
     let mut text = String::new();
     for (word, candidate) in &found {
-        let help = candidate.get_help().map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
+        let help = candidate.get_help().filter(|_| with_help);
+        let help = help.map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
         text.push_str(word.strip_prefix(flag).unwrap_or(word));
         text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));
         text.push('\n');
@@ -64,9 +68,20 @@ pub fn complete(arguments: &[OsString]) -> bool {
         [(word, _)] if word.ends_with(GOES_ON) => NO_FILES_NO_SPACE,
         _ => NO_FILES,
     };
-    // A reader that went away is no failure.
-    let _ = writeln!(std::io::stdout(), "{text}{directive}");
-    true
+    Some(format!("{text}{directive}\n"))
+}
+
+/// The line that is asked about, the program's own name first, and whether descriptions are wanted.
+fn asked_line(arguments: &[OsString], program: Option<&str>) -> Option<(Vec<OsString>, bool)> {
+    if program == Some(COMPLETING_PLUGIN) {
+        return Some((arguments.to_vec(), true));
+    }
+    let [program, command, line @ ..] = arguments else { return None };
+    let [with_help, _] = COBRA_COMMANDS;
+    COBRA_COMMANDS.iter().find(|name| command == **name)?;
+    // Nothing behind it stands for an empty word, which is what a shell hands over before anything is typed.
+    let line = if line.is_empty() { &[OsString::new()] } else { line };
+    Some(([std::slice::from_ref(program), line].concat(), command == with_help))
 }
 
 fn text_of(candidate: &CompletionCandidate) -> String {
@@ -89,6 +104,23 @@ fn in_words_of_kubectl(tree: Command) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flux_asks_with_the_words_of_cobra() {
+        let asked = |line: &str, program| {
+            let words: Vec<OsString> = line.split('|').map(OsString::from).collect();
+            let (line, with_help) = asked_line(&words, program)?;
+            let line: Vec<_> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            Some((line.join("|"), with_help))
+        };
+        let found = |line: &str, with_help| Some((line.to_owned(), with_help));
+        assert_eq!(asked("x|__complete|get|", Some("flux-operator")), found("x|get|", true));
+        assert_eq!(asked("x|__completeNoDesc|g", Some("flux-operator")), found("x|g", false));
+        assert_eq!(asked("x|__complete", None), found("x|", true));
+        assert_eq!(asked("x|get|", Some(COMPLETING_PLUGIN)), found("x|get|", true));
+        assert_eq!(asked("x|get|__complete", Some("flux-operator")), None);
+        assert_eq!(asked("x", Some("flux-operator")), None);
+    }
 
     #[test]
     fn help_of_the_plugin_says_how_kubectl_is_asked() {

@@ -64,7 +64,8 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(completed_tree).shells(common::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
-    if kubectl_plugin::complete(&arguments) {
+    if let Some(candidates) = kubectl_plugin::candidates(&arguments) {
+        let _ = std::io::stdout().write_all(candidates.as_bytes());
         return ExitCode::SUCCESS;
     }
     if let [_, only] = arguments.as_slice()

@@ -33,6 +33,8 @@ pub use answer::{is_offered, shells};
 
 /// The name by which kubectl asks for completions.
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
+/// The words with which a program of Cobra asks another one for completions: with descriptions, and without.
+pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
 /// A person at a prompt waits no longer.
 const LIMIT: Duration = Duration::from_millis(300);
 /// What flux says in two words, and the grammar understands.
@@ -276,9 +278,13 @@ fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
     names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
 }
 
-/// The words of the line being completed: what stands after `--` in the arguments of the shell's call, or all of kubectl's.
+/// The words of the line being completed: what stands after `--` in the arguments of the shell's call, or all of kubectl's and flux's.
 fn words_of_line() -> Vec<String> {
-    let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let mut words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if words.get(1).is_some_and(|command| COBRA_COMMANDS.contains(&command.as_str())) {
+        words.remove(1);
+        return words;
+    }
     if words.first().is_some_and(|program| program.ends_with(COMPLETING_PLUGIN)) {
         return words;
     }

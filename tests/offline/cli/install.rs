@@ -63,6 +63,39 @@ fn an_archive_with_the_right_checksum_is_installed_with_its_man_pages() {
 }
 
 #[test]
+fn flux_finds_the_program_in_its_folder_of_plugins_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (archive, sum) = archive(folder.path(), "#!/bin/sh\necho it works\n");
+    let (to, home) = (folder.path().join("bin"), folder.path().join("home"));
+    let install = |flag: &[&str], plugins: Option<&Path>| {
+        let mut script = Command::new("sh");
+        script.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh"));
+        script.arg("--archive").arg(&archive).args(["--checksum", &sum, "--to"]).arg(&to).args(flag).env("HOME", &home);
+        script.env_remove("FLUXCD_PLUGINS").envs(plugins.map(|folder| ("FLUXCD_PLUGINS", folder)));
+        script.output().expect("sh runs")
+    };
+    assert!(install(&[], None).status.success());
+    assert!(!home.join(".fluxcd").exists(), "nothing is linked that was not asked for");
+    let other = folder.path().join("plugins");
+    for (plugins, found) in [(None, home.join(".fluxcd/plugins")), (Some(other.as_path()), other.clone())] {
+        // A second run finds its own link.
+        for _ in 0..2 {
+            let output = install(&["--flux-plugin"], plugins);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+        let program = Command::new(found.join("flux-operator")).output().expect("runs");
+        assert_eq!(program.stdout, b"it works\n");
+    }
+    // What flux itself has downloaded is not touched.
+    std::fs::remove_file(other.join("flux-operator")).expect("removed");
+    std::fs::write(other.join("flux-operator"), "of flux").expect("written");
+    let output = install(&["--flux-plugin"], Some(&other));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("flux plugin uninstall operator"), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_to_string(other.join("flux-operator")).expect("read"), "of flux");
+}
+
+#[test]
 fn a_wrong_checksum_installs_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (archive, sum) = archive(folder.path(), "#!/bin/sh\n");
