@@ -102,7 +102,7 @@ impl PullArgs {
     /// for.
     async fn pull(&self, source: &Source, verb: &str, shell: &Shell) -> Result<(Digest, Files), CliError> {
         let failed = |error: OciError| registry_error(&error);
-        let key = self.verify_key.as_deref().map(read_key).transpose()?;
+        let key = read_key(self.verify_key.as_deref(), shell).await?;
         let whom = match source {
             Source::Artifact(reference) => format!("the registry {}", reference.repository.registry()),
             layout => layout.to_string(),
@@ -110,7 +110,7 @@ impl PullArgs {
         in_time(shell, &whom, &format!("{verb} {source}"), READ_LIMIT, async {
             let (place, digest) = match source {
                 Source::Artifact(reference) => {
-                    let (registries, repository) = (self.registry.open()?, &reference.repository);
+                    let (registries, repository) = (self.registry.open(shell).await?, &reference.repository);
                     let digest = registries.resolve(reference).await.map_err(failed)?.digest;
                     if let Some(key) = &key {
                         oci::verify_signature(&registries, repository, &digest, key).await.map_err(failed)?;

@@ -82,11 +82,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let bytes = make(args, shell, now)?;
     match file.as_mut() {
         Some(file) => file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&path, &e))?,
-        None => shell.print_bytes(&bytes)?,
+        None => shell.print_bytes(&bytes),
     }
     if let Some(file) = file {
         file.persist_noclobber(&path).map_err(|e| failed(&path, &e.error))?;
-        shell.print(&format!("{}\n", path.display()))?;
+        shell.print(&format!("{}\n", path.display()));
         shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     }
     Ok(Exit::Done)
@@ -113,7 +113,11 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     let salt = salt()?;
     let max_bytes = args.max_size as usize * (1 << 20);
     let bundle = match &args.redact {
-        Some(path) => redact(of_dump(&read_whole_dump(path, shell)?), salt, max_bytes),
+        Some(path) => shell.run_on_one_thread(async {
+            let dump = read_whole_dump(path, shell).await?;
+            // Beside the read: it takes seconds for a large dump.
+            shell.read_input("the dump", move || redact(of_dump(&dump), salt, max_bytes)).await
+        })?,
         None => shell.run(async {
             let session = Session::open(shell).await?;
             // Whether there is anybody: what cannot be read later is said in the bundle.

@@ -1,6 +1,6 @@
 //! `check`: is the cluster fit for Flux, and is Flux well in it?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
@@ -46,7 +46,7 @@ pub struct Args {
     /// Only the Flux API versions of manifests in a folder or file, as migrate
     /// would change them
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// What the names of files in a folder end in [default: .yaml, .yml, .json]
     #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',', requires = "filename")]
     pub extensions: Vec<String>,
@@ -91,7 +91,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             None if args.short => short(&report),
             None => text(&report, shell),
         };
-        shell.print_in_colour(&text)?;
+        shell.print_in_colour(&text);
         if is_empty {
             hint_at_namespace(shell, &source, shell.global().namespace()).await;
         }
@@ -100,12 +100,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Whether every manifest is written at the API version that the newest Flux stores.
-fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let target = args.to.as_deref().map(manifest_files::target).transpose()?;
     let mut index = ManifestIndex::default();
     let (mut edits, mut others) = (String::new(), vec![]);
     let request = ManifestRequest { place, to: args.to.as_deref(), extensions: &args.extensions };
-    let mut migration = manifest_files::for_each(&request, shell, |one, _| {
+    let work = manifest_files::for_each(&request, shell, |one, _| {
         let (to_change, by_hand) = one.lines();
         edits.push_str(&to_change);
         others.extend(by_hand);
@@ -113,16 +113,18 @@ fn check_files(place: &str, args: &Args, shell: &Shell) -> Result<Exit, CliError
             index.add(&one.path.unwrap_or_else(|| PathBuf::from("-")), &one.text);
         }
         Ok(())
-    })?;
+    });
+    let mut migration = shell.run_on_one_thread(work)?;
     migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
     others.extend(manifest_files::change_lines(&migration));
     match structured_without_names(&migration, &args.view.output)? {
-        Some(text) => shell.print(&text)?,
-        None => shell.print(&others.iter().fold(edits, |text, line| text + line + "\n"))?,
+        Some(text) => shell.print(&text),
+        None => shell.print(&others.iter().fold(edits, |text, line| text + line + "\n")),
     }
     if migration.edits() > 0 {
         shell.hint(&format!(
-            "rewrite them with `flux-operator migrate -f {place}{}`",
+            "rewrite them with `flux-operator migrate -f {}{}`",
+            place.display(),
             args.to.as_ref().map(|to| format!(" --to {to}")).unwrap_or_default()
         ));
     }

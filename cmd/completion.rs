@@ -93,7 +93,7 @@ impl CompletionShell {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.print_bytes(&args.shell.script()?)?;
+    shell.print_bytes(&args.shell.script()?);
     Ok(Exit::Done)
 }
 

@@ -254,17 +254,17 @@ fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
     Ok(Some(options))
 }
 
-fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<ControllerOptions, CliError> {
+async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<ControllerOptions, CliError> {
     let namespace = shell.global().namespace.clone();
     let namespace = namespace.or_else(|| environment::text(environment::RUNTIME_NAMESPACE));
     let notifications = match environment::text(environment::NOTIFICATION_CONTROLLER_ADDRESS) {
         Some(address) => NotificationPolicy::Address(address),
-        None if environment::text(environment::NOTIFICATIONS_DISABLED).is_some() => NotificationPolicy::Disabled,
+        None if environment::is_set(environment::NOTIFICATIONS_DISABLED) => NotificationPolicy::Disabled,
         None => NotificationPolicy::Installed,
     };
     // A pod has no docker configuration: what the instance names as pull secret, or nothing.
-    let registries = args.registries.open()?.with_credentials(Credentials::Anonymous);
-    let key = args.verify_key.as_deref().map(read_key).transpose()?;
+    let registries = args.registries.open(shell).await?.with_credentials(Credentials::Anonymous);
+    let key = read_key(args.verify_key.as_deref(), shell).await?;
     let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key };
     Ok(ControllerOptions {
         namespace: namespace.unwrap_or_else(|| flux_operator::api::well_known::DEFAULT_NAMESPACE.to_owned()),
@@ -286,7 +286,7 @@ fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result
 }
 
 async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<Exit, CliError> {
-    let options = options(args, shell, election)?;
+    let options = options(args, shell, election).await?;
     let telemetry = Arc::new(Telemetry::new(VERSION, &platform()));
     let cluster = connect(shell, shell.global().context.as_deref()).await?;
     let cluster = cluster

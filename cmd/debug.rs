@@ -127,7 +127,7 @@ fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
     if text.is_empty() {
         shell.status(nothing);
     }
-    shell.print(text)?;
+    shell.print(text);
     Ok(Exit::Done)
 }
 

@@ -83,7 +83,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
     let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
-    shell.print(&render(&view, width, args)?)?;
+    shell.print(&render(&view, width, args)?);
     Ok(Exit::Done)
 }
 

@@ -40,6 +40,6 @@ fn print(shell: &Shell, objects: Vec<Value>, format: ObjectFormat) -> Result<Exi
             yaml::document_stream(&bare).map_err(|e| CliError::failed("cannot print the objects").caused_by(&e))?
         }
     };
-    shell.print(&text)?;
+    shell.print(&text);
     Ok(Exit::Done)
 }

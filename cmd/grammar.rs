@@ -111,7 +111,9 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     }
     let (_, nouns) = VERBS.iter().find(|(verb, _)| *verb == word)?;
     let (verb, positions) = verb_and_words(arguments, tree, first)?;
-    let words: Vec<&str> = positions.iter().filter_map(|position| arguments.get(*position)?.to_str()).collect();
+    // A word that is not text is none to be left out: the command tree refuses it.
+    let words: Option<Vec<&str>> = positions.iter().map(|position| arguments.get(*position)?.to_str()).collect();
+    let words = words?;
     let words = with_kinds_of_group(&words);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     let is_object = matches!(nouns, Nouns::Object | Nouns::Field);

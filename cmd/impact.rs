@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 let all = matches!(args.view.output, Format::Wide);
                 found.iter().map(|impact| impact_text(impact, all)).collect::<Vec<_>>().join("\n")
             }
-        })?;
+        });
         lacking.told(shell, Exit::Done)
     })
 }

@@ -1,5 +1,7 @@
 //! `install`: the operator on a cluster, with an instance if wanted.
 
+use std::path::PathBuf;
+
 use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, OPERATOR_NAME};
 use flux_operator::k8s::ObjectId;
@@ -74,14 +76,14 @@ pub struct Args {
     /// File or https:// address with a FluxInstance to apply; - reads standard
     /// input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE|URL", alias = "file", conflicts_with = "instance", help_heading = INSTANCE)]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Apply an instance that the flags below describe; any of them does so
     #[arg(long, help_heading = INSTANCE)]
     pub instance: bool,
     /// File with Secrets to apply before the instance, repeatable; - reads
     /// standard input, where `create secret --export` may write
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = INSTANCE)]
-    pub secret: Vec<String>,
+    pub secret: Vec<PathBuf>,
     #[command(flatten)]
     pub described: InstanceArgs,
 
@@ -113,7 +115,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let wanted = wanted(args, &usual, session.cluster.namespace.as_deref(), shell).await?;
         // An operator looks at its own namespace only.
         let namespace = wanted.as_ref().map_or(usual, namespace_of);
-        let secrets = secrets(args, &namespace, shell)?;
+        let secrets = secrets(args, &namespace, shell).await?;
         let params = args.params(&namespace, image);
         let key = format!("deployment/{namespace}/flux-operator");
         let attempted = format!("plan {key}");
@@ -131,7 +133,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let (plan, ()) = tokio::try_join!(plan, look)?;
         warn(&session, &plan, &namespace);
         if args.dry_run {
-            shell.print(&listing(&plan))?;
+            shell.print(&listing(&plan));
         }
         if let Some(refusal) = plan.refusal(args.ignore_resourcesets) {
             return Err(operator_error(&session, &refusal, "install", &key));
@@ -161,7 +163,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             count(Action::Deleted)
         ));
         let state = if args.wait.wait { "ready" } else { "applied" };
-        shell.print(&format!("{key}: {state}, {VERSION}\n"))?;
+        shell.print(&format!("{key}: {state}, {VERSION}\n"));
         match wanted {
             Some(wanted) => apply_instance(&session, args, wanted, secrets).await,
             None => apply_secrets(&session, &secrets).await.map(|()| Exit::Done),
@@ -193,7 +195,7 @@ fn export(args: &Args, image: &str, shell: &Shell) -> Result<Exit, CliError> {
     objects.extend(wanted.map(|wanted| wanted.written));
     let text = manifest_text(&objects, &namespace)
         .map_err(|error| CliError::failed("cannot print the manifests").caused_by(&error))?;
-    shell.print(&text)?;
+    shell.print(&text);
     Ok(Exit::Done)
 }
 
@@ -215,10 +217,10 @@ fn namespace_of(manifest: &Manifest) -> String {
     Target::of_instance(&manifest.instance).namespace
 }
 
-fn secrets(args: &Args, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
+async fn secrets(args: &Args, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
     let mut all = vec![];
     for file in &args.secret {
-        all.extend(read_secrets(file, namespace, shell)?);
+        all.extend(read_secrets(file, namespace, shell).await?);
     }
     Ok(all)
 }

@@ -1,6 +1,7 @@
 //! `logs`: what Flux's controllers write, as one log.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Reset};
@@ -116,9 +117,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
                 for entry in of_dump(snapshot, &args.controller, &wanted) {
-                    printer.add(&entry)?;
+                    printer.add(&entry);
                 }
-                printer.flush()?;
+                printer.flush();
                 missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
             Source::Cluster(session) => {
@@ -138,14 +139,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 let mut last: HashMap<String, Timestamp> = HashMap::new();
                 // Only new lines are wanted where nothing says how many of the old ones.
                 if !args.follow || args.tail.is_some() || args.since.is_some() {
-                    let problems = read(&session.cluster, sources.clone(), &wanted, |entry| {
+                    let Ok(problems) = read(&session.cluster, sources.clone(), &wanted, |entry| {
                         if let Some(at) = entry.at {
                             last.insert(entry.source.pod.clone(), at);
                         }
-                        printer.add(&entry)
+                        printer.add(&entry);
+                        Ok::<_, Infallible>(())
                     })
-                    .await?;
-                    printer.flush()?;
+                    .await;
+                    printer.flush();
                     for problem in problems {
                         shell.warn(&problem.sentence());
                     }
@@ -157,10 +159,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
                     let lines = follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
-                        entries.iter().try_for_each(|entry| printer.add(entry))?;
-                        printer.flush()
+                        entries.iter().for_each(|entry| printer.add(entry));
+                        printer.flush();
+                        if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
                     });
-                    shell.while_wanted(lines).await.transpose()?;
+                    // It ends with the time, or with the reader.
+                    let _ = shell.while_wanted(lines).await;
                     return Ok(Exit::Done);
                 }
                 lacking.told(shell, Exit::Done)
@@ -203,23 +207,25 @@ struct Printer<'a> {
 /// Kind and name of an object that no line was about yet, and the lines that are.
 type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 
+/// Ends following the lines: nothing reads them any more.
+struct OutputLost;
+
 impl Printer<'_> {
-    fn add(&mut self, entry: &Entry) -> Result<(), CliError> {
+    fn add(&mut self, entry: &Entry) {
         self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),
             LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),
         }
         self.block.push('\n');
-        if self.block.len() >= BLOCK { self.flush() } else { Ok(()) }
+        if self.block.len() >= BLOCK {
+            self.flush();
+        }
     }
 
-    fn flush(&mut self) -> Result<(), CliError> {
-        if self.block.is_empty() {
-            return Ok(());
-        }
+    fn flush(&mut self) {
         let block = std::mem::take(&mut self.block);
-        self.shell.print_in_colour(&block)
+        self.shell.print_in_colour(&block);
     }
 }
 

@@ -4,7 +4,6 @@
 #![recursion_limit = "256"]
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
@@ -55,7 +54,7 @@ mod why;
 
 use cli::{Cli, Command, Verb};
 use kubectl_plugin::{color_of_line, command_tree, completed_tree};
-use shell::{CliError, Config, Exit, Shell};
+use shell::{CliError, Config, Exit, Shell, standard_output};
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
@@ -65,15 +64,13 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(completed_tree).shells(common::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(candidates) = kubectl_plugin::candidates(&arguments) {
-        let _ = std::io::stdout().write_all(candidates.as_bytes());
-        return ExitCode::SUCCESS;
+        return standard_output::print_answer(&candidates).into();
     }
     if let [_, only] = arguments.as_slice()
         && (only == "--version" || only == "-V")
     {
         // Scripts ask this often; it need not wait for the command tree to be built.
-        let _ = writeln!(std::io::stdout(), "flux-operator {}", env!("CARGO_PKG_VERSION"));
-        return ExitCode::SUCCESS;
+        return standard_output::print_answer(concat!("flux-operator ", env!("CARGO_PKG_VERSION"), "\n")).into();
     }
     #[cfg(feature = "generate")]
     if arguments.get(1).is_some_and(|word| word == "generate") {
@@ -99,10 +96,7 @@ fn main() -> ExitCode {
         shell::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
     // Not earlier: help is there also for whoever has a wrong file.
-    match refused.map_or_else(|| dispatch(cli, &shell), Err) {
-        Ok(exit) => exit.into(),
-        Err(error) => shell.report(&error).into(),
-    }
+    shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
 }
 
 /// What the arguments say, and the words of the command; or what is wrong with the arguments, in the order of the tree.

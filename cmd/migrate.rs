@@ -1,5 +1,7 @@
 //! `migrate`: brings what a person keeps in files to the API versions of a Flux version, and an installation to an instance.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use crate::common::manifest_files::{self, ManifestRequest};
@@ -41,7 +43,7 @@ pub enum Command {
 pub struct Args {
     /// Folder or file to rewrite; - reads standard input and prints the text
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Flux version whose API versions are wanted [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
@@ -71,7 +73,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(no_names());
     }
     let is_structured = !matches!(args.view.output, Format::Table | Format::Wide);
-    let migration = manifest_files::for_each(&request, shell, |one, migration| {
+    let work = manifest_files::for_each(&request, shell, |one, migration| {
         let is_edited = !one.migrated.edits.is_empty() && !args.dry_run;
         if let (true, Some(path)) = (is_edited, &one.path) {
             shell.interruption().writes();
@@ -79,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 // The lines of the files before are printed already; a structure comes now or never.
                 migration.files.retain(|file| file.path != one.name());
                 if let Some(text) = structured_without_names(migration, &args.view.output)? {
-                    shell.print(&text)?;
+                    shell.print(&text);
                 }
                 return Err(error);
             }
@@ -87,15 +89,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let (edits, others) = one.lines();
         match one.path {
             _ if is_structured => {}
-            None if !args.dry_run => shell.print_bytes(one.migrated.text.as_bytes())?,
+            None if !args.dry_run => shell.print_bytes(one.migrated.text.as_bytes()),
             _ if edits.is_empty() => {}
-            _ => shell.print(&edits)?,
+            _ => shell.print(&edits),
         }
         others.iter().for_each(|line| shell.warn(line));
         Ok(())
-    })?;
+    });
+    let migration = shell.run_on_one_thread(work)?;
     if let Some(text) = structured_without_names(&migration, &args.view.output)? {
-        shell.print(&text)?;
+        shell.print(&text);
     }
     shell.status(&migration.summary(if args.dry_run { "to change" } else { "changed" }));
     let is_done = migration.by_hand() == 0 && (migration.edits() == 0 || !args.dry_run);

@@ -10,11 +10,13 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use clap::{CommandFactory, ValueEnum};
+use flux_operator::format::file::read_stream_at_most;
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::k8s::rbac::{Permission, Subject, roles};
@@ -77,6 +79,8 @@ pub enum Format {
 const OWN_FLAGS: [&str; 6] = ["--user", "--group", "--service-account", "--name", "-o", "--output"];
 /// A command that waits for somebody else has asked for everything when it was still for so long.
 const STILL: Duration = Duration::from_secs(2);
+/// As much as a command of those that are rehearsed reads.
+const MAX_INPUT_BYTES: u64 = 1 << 30;
 const GLANCE: Duration = Duration::from_millis(15);
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -87,8 +91,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::usage(format!("`{}` is not rehearsed: {why}", words.join(" "))));
     }
     let line = command.join(" ");
-    let command = Rehearsed { arguments: forwarded(&args.command), stdin: stdin_of(command)? };
+    if words == ["migrate"] {
+        // Its work is to rewrite the files that it is given.
+        return Err(CliError::usage("`migrate` of files is not rehearsed: it asks nothing of an API server"));
+    }
+    let arguments = forwarded(&args.command);
     let permissions = shell.run(async {
+        let command = Rehearsed { arguments, stdin: stdin_of(command, shell).await? };
         shell.awaits(format!("rehearsals of `{line}`"));
         shell.while_waiting("end", least(&command, &line, shell)).await
     })?;
@@ -96,7 +105,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status(&format!("`{line}` needs no rights but those that every user has"));
     }
     let name = args.name.clone().unwrap_or_else(|| format!("flux-operator-{}", words.join("-")));
-    shell.print(&text(&roles(&permissions, &name, subject.as_ref()), args.output)?)?;
+    shell.print(&text(&roles(&permissions, &name, subject.as_ref()), args.output)?);
     Ok(Exit::Done)
 }
 
@@ -166,16 +175,20 @@ fn forwarded(command: &[String]) -> Vec<OsString> {
 }
 
 /// What the command reads from standard input: every rehearsal reads it.
-fn stdin_of(command: &[String]) -> Result<Option<tempfile::NamedTempFile>, CliError> {
+async fn stdin_of(command: &[String], shell: &Shell) -> Result<Option<tempfile::NamedTempFile>, CliError> {
     let reads = |word: &String| word == "-" || word == "-f-" || word.ends_with("=-") || word.ends_with("-stdin");
     if !command.iter().any(reads) {
         return Ok(None);
     }
+    let stdin = shell.stdin("input of the command")?;
+    let kept = shell.read_input("standard input", move || {
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(&read_stream_at_most(stdin.lock(), MAX_INPUT_BYTES)?)?;
+        Ok(Some(file))
+    });
     let failed =
         |error: std::io::Error| CliError::failed("cannot keep what stands on standard input").caused_by(&error);
-    let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
-    std::io::copy(&mut std::io::stdin().lock(), &mut file).map_err(failed)?;
-    Ok(Some(file))
+    kept.await?.map_err(failed)
 }
 
 /// A command line that is gone through again and again.

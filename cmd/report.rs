@@ -105,13 +105,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let whereto = source.whereto();
         let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {
-            (Some(text), _) => shell.print(&text)?,
+            (Some(text), _) => shell.print(&text),
             (None, Some(_)) if shell.rehearses() => {}
             (None, Some(path)) if !to_stdout => {
                 write(path, &html(&page), args.overwrite)?;
-                shell.print(&format!("{}\n", path.display()))?;
+                shell.print(&format!("{}\n", path.display()));
             }
-            (None, _) => shell.print_bytes(html(&page).as_bytes())?,
+            (None, _) => shell.print_bytes(html(&page).as_bytes()),
         }
         Ok(Exit::Done)
     })

@@ -20,6 +20,7 @@ pub mod environment;
 mod error;
 mod global_args;
 mod harmless;
+mod input;
 mod interrupt;
 pub mod jsonpath;
 pub mod logging;
@@ -27,6 +28,7 @@ mod mistakes;
 pub mod output;
 pub mod progress;
 pub mod prompt;
+pub mod standard_output;
 pub mod usage;
 
 use crate::render::as_started::as_started;
@@ -36,6 +38,7 @@ pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use harmless::harmless;
 use harmless::{harmless_in_colour, in_ascii};
+pub use input::{is_stdin, name_of_input};
 pub use interrupt::{Interruption, interrupted};
 pub use mistakes::no_file;
 
@@ -61,6 +64,8 @@ pub struct Shell {
     said: AtomicUsize,
     /// What standard input was read for.
     stdin_for: OnceLock<&'static str>,
+    /// The first write to standard output that failed; nothing is written after it.
+    lost_output: OnceLock<io::Error>,
     began: Instant,
 }
 
@@ -80,6 +85,7 @@ impl Shell {
             awaited: Mutex::new("the cluster".to_owned()),
             said: AtomicUsize::new(0),
             stdin_for: OnceLock::new(),
+            lost_output: OnceLock::new(),
             began: Instant::now(),
         }
     }
@@ -147,29 +153,32 @@ impl Shell {
         }
     }
 
-    /// Writes data to stdout. A reader that went away (`… | head -1`) ends the command quietly with 0.
+    /// Writes data to stdout.
     ///
-    /// On a terminal nothing in it can steer the terminal; a pipe gets every byte.
-    pub fn print(&self, text: &str) -> Result<(), CliError> {
+    /// It cannot fail, so that no print in the middle of work can end the work: after a write that failed nothing more is
+    /// written, and [`Shell::exit_of`] reports it when the command is done.
+    ///
+    /// On a terminal nothing in the text can steer the terminal; a pipe gets every byte.
+    pub fn print(&self, text: &str) {
         if self.stdout_terminal {
-            self.print_bytes(self.shown(harmless(text)).as_bytes())
+            self.print_bytes(self.shown(harmless(text)).as_bytes());
         } else {
-            self.print_bytes(text.as_bytes())
+            self.print_bytes(text.as_bytes());
         }
     }
 
     /// Like [`Shell::print`], for text that was coloured here.
-    pub fn print_in_colour(&self, text: &str) -> Result<(), CliError> {
+    pub fn print_in_colour(&self, text: &str) {
         if self.stdout_terminal {
-            self.print_bytes(self.shown(harmless_in_colour(text)).as_bytes())
+            self.print_bytes(self.shown(harmless_in_colour(text)).as_bytes());
         } else {
-            self.print_bytes(text.as_bytes())
+            self.print_bytes(text.as_bytes());
         }
     }
 
     /// Draws coloured text over what was on the screen: from its top, each line cleared to its end, then the rest.
-    pub fn redraw(&self, text: &str) -> Result<(), CliError> {
-        self.print_bytes(over_the_screen(&self.shown(harmless_in_colour(text))).as_bytes())
+    pub fn redraw(&self, text: &str) {
+        self.print_bytes(over_the_screen(&self.shown(harmless_in_colour(text))).as_bytes());
     }
 
     /// The text as a terminal can show it.
@@ -178,13 +187,29 @@ impl Shell {
     }
 
     /// Like [`Shell::print`], for bytes.
-    pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+    pub fn print_bytes(&self, bytes: &[u8]) {
         self.speaks();
-        let mut out = io::stdout().lock();
-        match out.write_all(bytes).and_then(|()| out.flush()) {
-            Ok(()) => Ok(()),
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(CliError::closed_pipe()),
-            Err(e) => Err(CliError::failed("cannot write to standard output").caused_by(&e)),
+        if self.output_is_lost() {
+            return;
+        }
+        if let Err(error) = standard_output::write(bytes) {
+            let _ = self.lost_output.set(error);
+        }
+    }
+
+    /// Reports whether nothing that is printed arrives any more. A command that only shows changes as they come has nothing left to
+    /// do then; every other command goes on.
+    pub fn output_is_lost(&self) -> bool {
+        self.lost_output.get().is_some()
+    }
+
+    /// Reports what failed, and returns the exit code of the command: its own, unless data was lost that somebody waits for.
+    pub fn exit_of(&self, ended: Result<Exit, CliError>) -> Exit {
+        let lost = self.lost_output.get().and_then(standard_output::failure);
+        let exit_of_lost = lost.map(|error| self.report(&error));
+        match ended {
+            Ok(exit) => exit_of_lost.unwrap_or(exit),
+            Err(error) => self.report(&error),
         }
     }
 

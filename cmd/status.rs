@@ -55,7 +55,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             {
                 return Err(error);
             }
-            shell.print_in_colour(&text(&view, args, shell, source.now())?)?;
+            shell.print_in_colour(&text(&view, args, shell, source.now())?);
             return Ok(exit(&view));
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
@@ -68,9 +68,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
             let text = text(&view, args, shell, source.now())?;
             if shell.can_redraw() {
-                shell.redraw(&text)?;
+                shell.redraw(&text);
             } else if shown.as_ref() != Some(&text) {
-                shell.print_in_colour(&text)?;
+                shell.print_in_colour(&text);
             }
             shown = Some(text);
             if !changes.next(shell).await? {

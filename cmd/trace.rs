@@ -94,7 +94,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 lines.text()
             }
         };
-        shell.print_in_colour(&text)?;
+        shell.print_in_colour(&text);
         lacking.told(shell, Exit::Done)
     })
 }

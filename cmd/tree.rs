@@ -167,9 +167,9 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
             None => made.iter().map(|tree| drawn(tree, width, shell.stdout_color())).collect(),
         };
         if args.watch && shell.can_redraw() {
-            shell.redraw(&text)?;
+            shell.redraw(&text);
         } else if shown.as_ref() != Some(&text) {
-            shell.print_in_colour(&text)?;
+            shell.print_in_colour(&text);
         }
         shown = Some(text);
         let goes_on = match &mut changes {

@@ -85,6 +85,6 @@ fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliErro
                 .collect()
         }
     };
-    shell.print(&text)?;
+    shell.print(&text);
     Ok(Exit::Done)
 }

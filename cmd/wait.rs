@@ -65,7 +65,7 @@ async fn follow(
     if args.until == For::Delete {
         for one in &followed {
             until_gone(session, one, mode).await?;
-            session.shell.print(&format!("{}: deleted\n", one.target.reference()))?;
+            session.shell.print(&format!("{}: deleted\n", one.target.reference()));
         }
         return Ok(Exit::Done);
     }
@@ -75,7 +75,7 @@ async fn follow(
     if args.until == For::Create {
         for one in &followed {
             until_created(session, one, mode).await?;
-            session.shell.print(&format!("{}: created\n", one.target.reference()))?;
+            session.shell.print(&format!("{}: created\n", one.target.reference()));
         }
         return Ok(Exit::Done);
     }

@@ -1,6 +1,6 @@
 //! `apply instance`: applies the object, then waits for the operator, or does the operator's work here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
@@ -45,7 +45,7 @@ use super::planned::{self, PlannedArgs};
 pub struct Args {
     /// File with the FluxInstance; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///
     /// Nothing else is done, and nothing at all if the cluster has moved since.
@@ -85,9 +85,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
-        let written = read_instance_for(file, context_namespace(shell).as_deref(), shell)?.written;
-        let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
-        shell.print(&text)?;
+        let namespace = context_namespace(shell);
+        let manifest = shell.run_on_one_thread(read_instance_for(file, namespace.as_deref(), shell))?;
+        let text = yaml::to_string(&manifest.written)
+            .map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
+        shell.print(&text);
         shell.status("(dry run) nothing was sent");
         return Ok(Exit::Done);
     }
@@ -95,7 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let (session, manifest) = shell
             .interruptible(async {
                 let session = Session::open(shell).await?;
-                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell)?;
+                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell).await?;
                 Ok((session, manifest))
             })
             .await?;
@@ -151,8 +153,8 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
 
 /// The same command line without `--in-process`.
 fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
-    let file = args.filename.as_deref().unwrap_or("FILE");
-    session.command(&format!("apply instance -f {file}"), &target.namespace)
+    let file = args.filename.as_deref().unwrap_or(Path::new("FILE"));
+    session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
 }
 
 async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {

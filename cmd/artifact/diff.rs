@@ -35,7 +35,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status(&format!("no differences to {}", args.reference));
         return Ok(Exit::Done);
     }
-    shell.print(&text)?;
+    shell.print(&text);
     Ok(Exit::Differences)
 }
 

@@ -60,9 +60,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.reference.tag().is_some() || args.reference.digest().is_some() {
         return Err(CliError::usage("a list is of a repository").hint(format!("leave the tag out: oci://{repository}")));
     }
-    let registries = args.registry.open()?;
     let attempted = format!("list the artifacts in {repository}");
     let rows: Vec<ArtifactView> = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {
+        let registries = args.registry.open(shell).await?;
         let tags = registries.tags(repository).await.map_err(|e| registry_error(&e))?;
         let views = tags.into_iter().map(|tag| {
             let registries = registries.clone();

@@ -39,6 +39,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Source::Artifact(reference) => reference.at(digest).url(),
         _ => digest.to_string(),
     };
-    shell.print(&format!("{told}\n"))?;
+    shell.print(&format!("{told}\n"));
     Ok(Exit::Done)
 }

@@ -60,13 +60,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     ];
     let mut annotations: BTreeMap<String, String> = args.annotation.iter().cloned().collect();
     annotations.extend(own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-    let registries = args.registry.open()?;
     let attempted = format!("push {}", args.reference.url());
     let pushed = shell.run(answer_of(&args.reference.repository, shell, &attempted, None, async {
+        let registries = args.registry.open(shell).await?;
         shell.interruption().writes();
         oci::push_artifact(&registries, &args.reference, &files, &annotations).await.map_err(|e| registry_error(&e))
     }))?;
     shell.status(&format!("pushed {} files", files.len()));
-    shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()))?;
+    shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()));
     Ok(Exit::Done)
 }

@@ -28,9 +28,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wrong = |error: flux_operator::oci::ReferenceError| CliError::usage("cannot use --tag").caused_by(&error);
     let tags: Vec<Reference> =
         args.tag.iter().map(|tag| repository.with_tag(tag)).collect::<Result<_, _>>().map_err(wrong)?;
-    let registries = args.registry.open()?;
     let attempted = format!("tag {}", args.reference.url());
     let manifest = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {
+        let registries = args.registry.open(shell).await?;
         let manifest = registries.manifest(&args.reference).await.map_err(|e| registry_error(&e))?;
         shell.interruption().writes();
         for tag in &tags {
@@ -39,6 +39,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Ok(manifest)
     }))?;
     let printed: String = tags.into_iter().map(|tag| format!("{}\n", tag.at(manifest.digest.clone()).url())).collect();
-    shell.print(&printed)?;
+    shell.print(&printed);
     Ok(Exit::Done)
 }

@@ -1,5 +1,7 @@
 //! `build instance`: a FluxInstance in, the objects it stands for out.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
@@ -36,7 +38,7 @@ use crate::shell::{CliError, Exit, Shell};
 pub struct Args {
     /// File with one FluxInstance among its documents; - for standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: String,
+    pub filename: PathBuf,
     /// What to print: objects, their names, or the images they run
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
     pub output: Output,
@@ -67,8 +69,11 @@ pub enum Output {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let manifest = read_instance(&args.filename, shell)?;
-    let distribution = distribution(args, manifest.instance.artifact(), shell)?;
+    let (manifest, distribution) = shell.run_on_one_thread(async {
+        let manifest = read_instance(&args.filename, shell).await?;
+        let distribution = distribution(args, manifest.instance.artifact(), shell).await?;
+        Ok((manifest, distribution))
+    })?;
     let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;
@@ -81,13 +86,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.hint(hint);
         }
     }
-    shell.print(&rendered(args, &built, shell)?)?;
+    shell.print(&rendered(args, &built, shell)?);
     Ok(Exit::Done)
 }
 
 /// Gets the distribution that an instance names; without a network the embedded one replaces the default artifact. Nothing is written, so an answer from what the program knows is worth more than none. An artifact of the
 /// user's own may differ from it in everything, and is an error.
-fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
+async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
     let source = &args.source;
     let named = artifact.filter(|_| source.distribution.is_none());
     let replaceable =
@@ -100,11 +105,11 @@ fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Di
     match replaceable {
         // A tag is asked for at the registry, so the cache is no help.
         Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
-        Some(artifact) => match shell.run_on_one_thread(source.open(shell, Some(artifact))) {
+        Some(artifact) => match source.open(shell, Some(artifact)).await {
             Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),
             opened => opened,
         },
-        None => shell.run_on_one_thread(source.open(shell, artifact)).map_err(|error| match named {
+        None => source.open(shell, artifact).await.map_err(|error| match named {
             Some(_) => error.hint("--distribution builds it from elsewhere"),
             None => error,
         }),

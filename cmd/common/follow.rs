@@ -95,7 +95,7 @@ async fn not_ready(
             Ok(message) => {
                 let message = one_line(&message);
                 let message = if message.is_empty() { "ready" } else { message.as_str() };
-                session.shell.print(&format!("{}: {message}\n", one.target.reference()))?;
+                session.shell.print(&format!("{}: {message}\n", one.target.reference()));
             }
             Err(error) => failed.push(error),
         }
@@ -311,7 +311,6 @@ pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit,
         if session.shell.global().timeout.is_none() {
             wait.deadline = Instant::now() + NO_END;
         }
-        let mut unprinted = Ok(());
         let nobody_reads = Notify::new();
         let print = |sign: WaitEvent| {
             let line = match sign {
@@ -320,10 +319,8 @@ pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit,
                 WaitEvent::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
                 WaitEvent::Missing | WaitEvent::Pending(_) | WaitEvent::Finalizers(_) => return,
             };
-            if unprinted.is_ok() {
-                unprinted = session.shell.print(&format!("{key}: {}\n", one_line(&line)));
-            }
-            if unprinted.is_err() {
+            session.shell.print(&format!("{key}: {}\n", one_line(&line)));
+            if session.shell.output_is_lost() {
                 nobody_reads.notify_one();
             }
         };
@@ -331,7 +328,6 @@ pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit,
             result = wait.observe(print) => result,
             () = nobody_reads.notified() => Ok(()),
         };
-        unprinted?;
         match result {
             Ok(()) | Err(WaitError::TimedOut(_)) => Ok(()),
             Err(error) => Err(explain(session, &one.target, error, "to change").await),

@@ -119,7 +119,7 @@ where
                 text = format!("{}\n", show.nothing_of(found));
             }
             printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
-            shell.redraw(&text)?;
+            shell.redraw(&text);
         } else {
             let lines = appended
                 .get_or_insert_with(|| ListPrinter::new(shell, show.output, &listing, show.namespace.is_none()));
@@ -141,7 +141,7 @@ where
                 listing.items.extend(gone);
             }
             lines.page(&listing)?;
-            lines.flush()?;
+            lines.flush();
         }
         if !changes.next(shell).await? {
             return Ok(Exit::Done);

@@ -12,7 +12,7 @@ use flux_operator::oci::download;
 use serde_json::Value;
 
 use super::registries::RegistryArgs;
-use crate::shell::{CliError, Shell};
+use crate::shell::{CliError, Shell, is_stdin, name_of_input};
 
 const INSTANCE: &str = "the FluxInstance";
 
@@ -27,31 +27,33 @@ pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
 }
 
 /// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
-pub fn read_instance(filename: &str, shell: &Shell) -> Result<Manifest, CliError> {
-    read_text(filename, INSTANCE, shell).and_then(|text| instance_of(&text, filename, None, shell))
+pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<Manifest, CliError> {
+    read_instance_for(filename, None, shell).await
 }
 
 /// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own.
-pub fn read_instance_for(filename: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
-    let text = read_text(filename, INSTANCE, shell)?;
-    instance_of(&text, filename, context_namespace, shell)
+pub async fn read_instance_for(
+    filename: &Path,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<Manifest, CliError> {
+    let text = read_text(filename, INSTANCE, shell).await?;
+    instance_of(&text, &name_of_input(filename), context_namespace, shell)
 }
 
 /// Reads like [`read_instance_for`], from an address as well.
 pub async fn read_instance_at(
-    source: &str,
+    source: &Path,
     context_namespace: Option<&str>,
     shell: &Shell,
 ) -> Result<Manifest, CliError> {
-    if !is_address(source) {
-        return read_instance_for(source, context_namespace, shell);
-    }
+    let Some(source) = address(source) else { return read_instance_for(source, context_namespace, shell).await };
     if source.starts_with("http://") {
         shell.warn(&format!("{source} is read without TLS: anybody on the way can change it"));
     }
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {source}")).caused_by(error);
-    let access = RegistryArgs::default().access()?;
+    let access = RegistryArgs::default().access(shell).await?;
     let download = download(access, source, yaml::MAX_INPUT_BYTES as u64);
     let bytes = shell.while_waiting_for(source, "answer", download).await.map_err(|error| failed(&error))?;
     let text = yaml::read(bytes.as_slice()).map_err(|error| failed(&error))?;
@@ -59,10 +61,10 @@ pub async fn read_instance_at(
 }
 
 /// Reads the Secrets of a file, or of standard input for `-`; those without a namespace get this one.
-pub fn read_secrets(filename: &str, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
-    let what = describe(filename);
+pub async fn read_secrets(filename: &Path, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
+    let what = name_of_input(filename);
     let failed = || CliError::usage(format!("cannot read Secrets from {what}"));
-    let text = read_text(filename, "the Secrets", shell)?;
+    let text = read_text(filename, "the Secrets", shell).await?;
     let mut secrets = yaml::parse_documents(&text).map_err(|error| failed().caused_by(&error))?;
     for secret in &mut secrets {
         let ObjectId { kind, namespace: own, name, .. } = ObjectId::of(secret);
@@ -80,32 +82,23 @@ pub fn read_secrets(filename: &str, namespace: &str, shell: &Shell) -> Result<Ve
     Ok(secrets)
 }
 
-fn is_address(source: &str) -> bool {
-    source.starts_with("https://") || source.starts_with("http://")
+/// The address that stands in place of a file.
+fn address(source: &Path) -> Option<&str> {
+    source.to_str().filter(|source| source.starts_with("https://") || source.starts_with("http://"))
 }
 
-fn instance_of(
-    text: &str,
-    filename: &str,
-    context_namespace: Option<&str>,
-    shell: &Shell,
-) -> Result<Manifest, CliError> {
-    let what = describe(filename);
+fn instance_of(text: &str, what: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
     let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
     // What the manifest says wins over what is usual.
     let usual = shell.global().usual_namespace.as_deref();
     if let Some(own) = usual.or(context_namespace) {
         namespace.default = own.to_owned();
     }
-    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, &what))?;
+    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, what))?;
     for warning in &manifest.warnings {
         shell.warn(&format!("{what}: {warning}"));
     }
     Ok(manifest)
-}
-
-fn describe(filename: &str) -> String {
-    if filename == "-" { "standard input".to_string() } else { filename.to_string() }
 }
 
 fn refused(error: &ManifestError, what: &str) -> CliError {
@@ -119,39 +112,41 @@ fn refused(error: &ManifestError, what: &str) -> CliError {
 }
 
 /// The text of a file that is to hold `content`.
-fn read_text(filename: &str, content: &'static str, shell: &Shell) -> Result<String, CliError> {
-    let what = describe(filename);
+async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<String, CliError> {
+    let what = name_of_input(path);
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
-    if filename == "-" {
+    if is_stdin(path) {
         let stdin = shell.stdin(content)?;
         if stdin.is_terminal() {
             shell.status(&format!("reading {content} from the terminal; end with Ctrl-D"));
         }
-        return yaml::read(stdin.lock()).map_err(|error| failed(&error));
+        let text = shell.read_input(&what, move || yaml::read(stdin.lock())).await?;
+        return text.map_err(|error| failed(&error));
     }
-    if is_address(filename) {
-        return Err(CliError::usage(format!("cannot read {filename}"))
+    if let Some(address) = address(path) {
+        return Err(CliError::usage(format!("cannot read {address}"))
             .cause("files are not downloaded")
-            .hint(format!("pipe it in: curl -fsSL {filename} | flux-operator {} -f -", shell.command())));
+            .hint(format!("pipe it in: curl -fsSL {address} | flux-operator {} -f -", shell.command())));
     }
-    let path = Path::new(filename);
     if path.is_dir() {
         let inside = manifests_in(path);
-        let told = CliError::usage(format!("cannot read {filename}")).cause("it is a directory");
+        let told = CliError::usage(format!("cannot read {what}")).cause("it is a directory");
         return Err(match inside.as_slice() {
             [] => told.hint("pass one file with one FluxInstance"),
             names => told.hint(format!("pass one file with one FluxInstance; it holds {}", names.join(", "))),
         });
     }
-    let file = File::open(path).map_err(|error| {
+    let file = path.to_owned();
+    let opened = shell.read_input(&what, move || File::open(file).map(yaml::read)).await?;
+    let text = opened.map_err(|error| {
         let told = failed(&error);
         match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
             Some(name) => told.hint(format!("did you mean {name}?")),
             None => told,
         }
     })?;
-    yaml::read(file).map_err(|error| failed(&error))
+    text.map_err(|error| failed(&error))
 }
 
 fn manifests_in(directory: &Path) -> Vec<String> {

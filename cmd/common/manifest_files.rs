@@ -6,7 +6,6 @@
 //! No text is kept: a repository may be larger than the memory, and what was written is printed before the next file is read.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
@@ -15,7 +14,7 @@ use flux_operator::format::yaml;
 use flux_operator::inspect::upgrade::{Finding, Target};
 use serde::Serialize;
 
-use crate::shell::{CliError, Shell};
+use crate::shell::{CliError, Shell, is_stdin};
 use folder::ManifestFolder;
 
 mod folder;
@@ -167,7 +166,7 @@ pub fn change_lines(migration: &FileMigration) -> Vec<String> {
 /// Which manifests are looked at, and with whose eyes.
 pub struct ManifestRequest<'a> {
     /// A file, a folder, or `-` for standard input.
-    pub place: &'a str,
+    pub place: &'a Path,
     /// The Flux version (see [`flux_version`]).
     pub to: Option<&'a str>,
     /// What the names of files in a folder end in; empty for the usual ones.
@@ -177,7 +176,7 @@ pub struct ManifestRequest<'a> {
 /// Looks at a file, at every manifest of a folder, or at standard input, and gives each to `take`.
 ///
 /// What cannot be read in a folder is counted, and named only where it names an old version.
-pub fn for_each(
+pub async fn for_each(
     request: &ManifestRequest<'_>,
     shell: &Shell,
     mut take: impl FnMut(LookedAt, &mut FileMigration) -> Result<(), CliError>,
@@ -198,16 +197,17 @@ pub fn for_each(
         migration.passed_over.byte_order_marks += usize::from(one.text.starts_with('\u{feff}'));
         take(one, migration)
     };
-    if request.place == "-" {
-        let place = Path::new("standard input");
-        let text = yaml::read(shell.stdin("manifests")?.lock()).map_err(|e| failed(place, &e))?;
+    if is_stdin(request.place) {
+        let (stdin, place) = (shell.stdin("manifests")?, Path::new("standard input"));
+        let text = shell.read_input("standard input", move || yaml::read(stdin.lock())).await?;
+        let text = text.map_err(|e| failed(place, &e))?;
         let migrated = migrated(&versions, &text, request).map_err(|e| failed(place, &e))?;
         add(LookedAt { path: None, text, migrated }, &mut migration)?;
         return Ok(migration);
     }
-    let root = Path::new(request.place);
+    let root = request.place;
     if !root.is_dir() {
-        let text = read(root).map_err(|e| failed(root, &e))?;
+        let text = read(root, shell).await?.map_err(|e| failed(root, &e))?;
         let migrated = migrated(&versions, &text, request).map_err(|e| failed(root, &e))?;
         add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
         return Ok(migration);
@@ -224,7 +224,7 @@ pub fn for_each(
         shell.warn(&format!("{link} is not followed: it leads out of {}", root.display()));
     }
     for path in folder.manifests {
-        let Ok(text) = read(&path) else {
+        let Ok(text) = read(&path, shell).await? else {
             migration.passed_over.unreadable += 1;
             continue;
         };
@@ -239,7 +239,7 @@ pub fn for_each(
         add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
     }
     for path in &folder.unread {
-        let Ok(text) = read(path) else { continue };
+        let Ok(text) = read(path, shell).await? else { continue };
         for UneditedVersion { line, object, from, .. } in versions.old_versions(&text) {
             shell.warn(&format!("{}:{line}: {object} is written as {from}, but the file is not read", path.display()));
         }
@@ -250,9 +250,11 @@ pub fn for_each(
     Ok(migration)
 }
 
-fn read(path: &Path) -> Result<String, yaml::YamlError> {
-    let file = File::open(path).map_err(yaml::YamlError::Read)?;
-    yaml::read(file.take(yaml::MAX_INPUT_BYTES as u64 + 1))
+/// Reads a file; the outer error ends the command, the inner one is about this file.
+async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlError>, CliError> {
+    let file = path.to_owned();
+    let open = move || yaml::read(File::open(file).map_err(yaml::YamlError::Read)?);
+    shell.read_input(&path.display().to_string(), open).await
 }
 
 /// What becomes of a text. Whoever names extensions means templates as well, which are edited line by line.

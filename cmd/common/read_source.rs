@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::session::Session;
 use crate::common::connect::cli_error;
 use crate::render::next_step::Whereto;
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell, is_stdin};
 
 /// The way out where the API server does not serve what was asked for.
 pub const INSTALL_HINT: &str =
@@ -126,7 +126,7 @@ impl<'a> Source<'a> {
     pub async fn open(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
         match &from.from {
             Some(path) => {
-                Ok(Source::Dump(Box::new(read_dump(path, shell)?), shell.global().namespace().map(str::to_owned)))
+                Ok(Source::Dump(Box::new(read_dump(path, shell).await?), shell.global().namespace().map(str::to_owned)))
             }
             None => Ok(Source::Cluster(Box::new(Session::open(shell).await?))),
         }
@@ -381,23 +381,24 @@ pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T
     })
 }
 
-fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
-    read_dump_with(path, shell, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input"))
+async fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+    read_dump_with(path, shell, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input")).await
 }
 
 /// A dump with the values of its Secrets, to be taken out.
 ///
 /// # Errors
 /// Failed, when it cannot be read; usage, when stdin is a terminal or the dump is of several clusters.
-pub fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+pub async fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
     read_dump_with(path, shell, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
+        .await
 }
 
-fn read_dump_with(
+async fn read_dump_with(
     path: &Path,
     shell: &Shell,
-    read: impl Fn(&Path) -> Result<Dump, DumpError>,
-    read_stdin: impl Fn(std::io::StdinLock<'static>) -> Result<Dump, DumpError>,
+    read: impl FnOnce(&Path) -> Result<Dump, DumpError> + Send + 'static,
+    read_stdin: impl FnOnce(std::io::StdinLock<'static>) -> Result<Dump, DumpError> + Send + 'static,
 ) -> Result<Snapshot, CliError> {
     let failed = |e: &DumpError| match e {
         DumpError::SeveralClusters { .. } => {
@@ -407,15 +408,16 @@ fn read_dump_with(
             .caused_by(e)
             .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`"),
     };
-    let dump = if path == Path::new("-") {
+    let dump = if is_stdin(path) {
         let stdin = shell.stdin("the dump")?;
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
         }
-        read_stdin(stdin.lock())
+        shell.read_input("the dump", move || read_stdin(stdin.lock())).await?
     } else {
-        read(path)
+        let place = path.to_owned();
+        shell.read_input("the dump", move || read(&place)).await?
     };
     let Dump { snapshot, unread, doubtful } = dump.map_err(|e| failed(&e))?;
     if let Some(first) = unread.first() {

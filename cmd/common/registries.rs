@@ -12,7 +12,7 @@ use flux_operator::oci::{
 };
 
 use super::session::Deadline;
-use crate::shell::{CliError, Exit, Shell, environment};
+use crate::shell::{CliError, Exit, Shell, environment, name_of_input};
 
 const HEADING: &str = "Registry options";
 pub const NOTHING_TO_VERIFY: &str = "name an artifact in a registry, oci://…, or leave the key out";
@@ -37,12 +37,12 @@ pub struct RegistryArgs {
 }
 
 impl RegistryArgs {
-    pub fn open(&self) -> Result<Registries, CliError> {
-        self.access().map(Registries::new)
+    pub async fn open(&self, shell: &Shell) -> Result<Registries, CliError> {
+        self.access(shell).await.map(Registries::new)
     }
 
     /// How servers are reached.
-    pub fn access(&self) -> Result<Access, CliError> {
+    pub async fn access(&self, shell: &Shell) -> Result<Access, CliError> {
         let search_path = std::env::var_os(environment::PATH);
         let mut access = Access::new(Credentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
@@ -51,13 +51,14 @@ impl RegistryArgs {
             let is_due = |argument: &str| split(argument).0.is_some() == of_one;
             for argument in self.registry_ca.iter().filter(|argument| is_due(argument)) {
                 let (settings, path) = settings_of(&mut access, argument);
-                settings.authorities = Some(read(path)?);
+                settings.authorities = Some(read(Path::new(path), shell).await?);
             }
             let identities = self.registry_cert.iter().zip(&self.registry_key);
             for (certificate, key) in identities.filter(|(certificate, _)| is_due(certificate)) {
-                let key = read_text(split(key).1)?;
+                let key = read_text(Path::new(split(key).1), shell).await?;
                 let (settings, path) = settings_of(&mut access, certificate);
-                settings.identity = Some(ClientIdentity { certificate: read(path)?, key: key.into() });
+                let certificate = read(Path::new(path), shell).await?;
+                settings.identity = Some(ClientIdentity { certificate, key: key.into() });
             }
         }
         for host in &self.plain_http {
@@ -85,19 +86,21 @@ fn settings_of<'a, 'b>(access: &'a mut Access, argument: &'b str) -> (&'a mut Re
     }
 }
 
-fn read(path: &str) -> Result<Vec<u8>, CliError> {
-    let content = read_at_most(Path::new(path), MAX_CONFIG_BYTES);
-    content.map_err(|error| CliError::failed(format!("cannot read {path}")).caused_by(&error))
+/// Reads a file of keys or certificates.
+async fn read(path: &Path, shell: &Shell) -> Result<Vec<u8>, CliError> {
+    let file = path.to_owned();
+    let content = shell.read_input(&name_of_input(path), move || read_at_most(&file, MAX_CONFIG_BYTES)).await?;
+    content.map_err(|error| CliError::failed(format!("cannot read {}", path.display())).caused_by(&error))
 }
 
-fn read_text(path: &str) -> Result<String, CliError> {
-    let text = String::from_utf8(read(path)?);
-    text.map_err(|_| CliError::failed(format!("cannot read {path}")).cause("it is not text in UTF-8"))
+async fn read_text(path: &Path, shell: &Shell) -> Result<String, CliError> {
+    let text = String::from_utf8(read(path, shell).await?);
+    text.map_err(|_| CliError::failed(format!("cannot read {}", path.display())).cause("it is not text in UTF-8"))
 }
 
 /// Docker's file, else Podman's: the first that exists counts.
 fn docker_config_files() -> Vec<PathBuf> {
-    let variable = |name: &str| environment::text(name).map(PathBuf::from);
+    let variable = environment::path;
     if let Some(folder) = variable(environment::DOCKER_CONFIG) {
         return vec![folder.join("config.json")];
     }
@@ -220,15 +223,19 @@ impl SourceArgs {
                 return Err(CliError::usage("--verify-key verifies artifacts in a registry, not standard input"));
             }
             let unusable = || CliError::failed("cannot use the distribution on standard input");
-            let mut input = shell.stdin("the distribution")?.lock();
-            let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
-            if fetch::is_head_of_packed(&head) {
-                // It may hold images of a gigabyte, and is read here and there.
-                let error = unusable().cause("a file of `distribution pack` cannot be read as it comes");
-                return Err(error.hint("give it as a file: --distribution FILE"));
-            }
-            return Distribution::from_archive("standard input", head.as_slice().chain(input))
-                .map_err(|error| unusable().caused_by(&error));
+            let stdin = shell.stdin("the distribution")?;
+            let read = shell.read_input("standard input", move || {
+                let mut input = stdin.lock();
+                let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
+                if fetch::is_head_of_packed(&head) {
+                    // It may hold images of a gigabyte, and is read here and there.
+                    let error = unusable().cause("a file of `distribution pack` cannot be read as it comes");
+                    return Err(error.hint("give it as a file: --distribution FILE"));
+                }
+                Distribution::from_archive("standard input", head.as_slice().chain(input))
+                    .map_err(|error| unusable().caused_by(&error))
+            });
+            return read.await?;
         }
         let source = match text {
             None => Source::Embedded,
@@ -240,7 +247,7 @@ impl SourceArgs {
             let reason = FetchReason::Unverifiable;
             return Err(fetch_error(&FetchError { from: source.to_string(), digest: None, reason }));
         }
-        let fetcher = self.fetcher()?;
+        let fetcher = self.fetcher(shell).await?;
         let distribution = match &source {
             Source::Artifact(reference) => {
                 // The deadline of the command is the one that counts.
@@ -248,7 +255,12 @@ impl SourceArgs {
                 let attempted = format!("get the distribution from {source}");
                 answer_of(&reference.repository, shell, &attempted, READ_LIMIT, fetch).await?
             }
-            _ => fetcher.fetch(&source).await.map_err(|error| fetch_error(&error))?,
+            Source::Embedded => Distribution::embedded(),
+            Source::Path(_) | Source::Layout(..) => {
+                let (runtime, from) = (tokio::runtime::Handle::current(), source.clone());
+                let fetch = move || runtime.block_on(fetcher.fetch(&from));
+                shell.read_input(&source.to_string(), fetch).await?.map_err(|error| fetch_error(&error))?
+            }
         };
         if let Some(digest) = distribution.digest() {
             shell.status(&format!("using the distribution {source} at {digest}"));
@@ -275,26 +287,28 @@ impl SourceArgs {
         fetcher.fetch(&Source::Artifact(reference.at(digest))).await.ok()
     }
 
-    pub fn fetcher(&self) -> Result<Fetcher, CliError> {
-        let key = self.verify_key.as_deref().map(read_key);
-        let registries = if self.offline { None } else { Some(self.registry.open()?) };
+    pub async fn fetcher(&self, shell: &Shell) -> Result<Fetcher, CliError> {
+        let key = read_key(self.verify_key.as_deref(), shell).await?;
+        let registries = if self.offline { None } else { Some(self.registry.open(shell).await?) };
         let cache = if self.no_cache { None } else { cache_folder() };
         let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
-        Ok(Fetcher { registries, cache, memory: None, key: key.transpose()? })
+        Ok(Fetcher { registries, cache, memory: None, key })
     }
 }
 
-/// The public key in a file.
-pub fn read_key(path: &Path) -> Result<PublicKey, CliError> {
-    let bytes = read(&path.display().to_string())?;
+/// The public key in a file, where one is named.
+pub async fn read_key(path: Option<&Path>, shell: &Shell) -> Result<Option<PublicKey>, CliError> {
+    let Some(path) = path else { return Ok(None) };
+    let bytes = read(path, shell).await?;
     PublicKey::parse(&bytes)
+        .map(Some)
         .map_err(|problem| CliError::failed(format!("cannot use {}", path.display())).cause(problem))
 }
 
 /// `$XDG_CACHE_HOME/flux-operator/artifacts`, else below `~/.cache`.
 fn cache_folder() -> Option<PathBuf> {
     let home = || std::env::home_dir().map(|home| home.join(".cache"));
-    let folder = environment::text(environment::XDG_CACHE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = environment::path(environment::XDG_CACHE_HOME).filter(|path| path.is_absolute());
     folder.or_else(home).map(|folder| folder.join("flux-operator/artifacts"))
 }
 

@@ -90,7 +90,7 @@ pub async fn send(
         }
         let text = yaml::document_stream(&documents)
             .map_err(|e| CliError::failed("cannot print the request").caused_by(&e))?;
-        session.shell.print(&text)?;
+        session.shell.print(&text);
         return Ok((vec![], vec![]));
     }
     let server_dry_run = dry_run == Some(DryRun::Server);

@@ -74,8 +74,8 @@ impl DistributionArgs {
     pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
         match &self.source.distribution {
             Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
-            None if self.source.verify_key.is_some() => Ok(Box::new(Verified(self.source.fetcher()?))),
-            None => Ok(Box::new(self.source.fetcher()?)),
+            None if self.source.verify_key.is_some() => Ok(Box::new(Verified(self.source.fetcher(shell).await?))),
+            None => Ok(Box::new(self.source.fetcher(shell).await?)),
         }
     }
 }
@@ -554,7 +554,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         session.shell.status(&format!("migrated: {}", outcome.migrated.join(", ")));
     }
     let Some(failure) = &outcome.failure else {
-        session.shell.print(&format!("{key}: {}\n", crate::shell::progress::one_line(&outcome.message)))?;
+        session.shell.print(&format!("{key}: {}\n", crate::shell::progress::one_line(&outcome.message)));
         return Ok(Exit::Done);
     };
     if let Failure::Suspended = failure {

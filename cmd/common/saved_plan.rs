@@ -3,13 +3,16 @@
 use std::io::Write;
 use std::path::Path;
 
+use flux_operator::format::file::{read_at_most, read_stream_at_most};
 use flux_operator::reconcile::SavedPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::shell::{CliError, Shell};
+use crate::shell::{CliError, Shell, is_stdin, name_of_input};
 
 /// Changes whenever an older program would misread the file.
 const FORMAT: &str = "flux-operator/plan/v1";
+/// A plan holds the objects of an installation, a few megabytes.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// A plan as it stands in a file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,14 +43,18 @@ impl PlanFile {
     }
 
     /// Reads a file, or standard input for `-`.
-    pub fn read(file: &Path, shell: &Shell) -> Result<Self, CliError> {
+    pub async fn read(file: &Path, shell: &Shell) -> Result<Self, CliError> {
         let refused = || CliError::usage(format!("cannot read the plan {}", file.display()));
         let failed = |e: &(dyn std::error::Error + 'static)| {
             refused().caused_by(e).hint("make one with `flux-operator plan instance --out FILE`")
         };
-        let text = match file == Path::new("-") {
-            true => std::io::read_to_string(shell.stdin("the plan")?).map(String::into_bytes),
-            false => std::fs::read(file),
+        let name = name_of_input(file);
+        let text = if is_stdin(file) {
+            let stdin = shell.stdin("the plan")?;
+            shell.read_input(&name, move || read_stream_at_most(stdin.lock(), MAX_BYTES)).await?
+        } else {
+            let file = file.to_owned();
+            shell.read_input(&name, move || read_at_most(&file, MAX_BYTES)).await?
         };
         let text = text.map_err(|e| failed(&e))?;
         let file: PlanFile = serde_json::from_slice(&text).map_err(|e| failed(&e))?;

@@ -69,12 +69,15 @@ impl Changes {
         Ok(Changes { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
-    /// Waits for the next change and for those that follow at once; `false` when `--timeout` is over before. A kind that may not be
-    /// watched is a warning.
+    /// Waits for the next change and for those that follow at once; `false` when `--timeout` is over before, or when nothing reads
+    /// what is printed. A kind that may not be watched is a warning.
     ///
     /// # Errors
     /// Denied, when none of the kinds may be watched: nothing would ever change.
     pub async fn next(&mut self, shell: &Shell) -> Result<bool, CliError> {
+        if shell.output_is_lost() {
+            return Ok(false);
+        }
         shell.while_wanted(self.another(shell)).await.transpose().map(|another| another.is_some())
     }
 

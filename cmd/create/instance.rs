@@ -37,7 +37,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let namespace = shell.global().namespace().unwrap_or(well_known::DEFAULT_NAMESPACE);
     let instance = args.instance.instance(namespace)?;
     warn_of_unknown_version(&instance.spec.distribution, shell);
-    shell.print(&args.format.output.text(&instance, "the FluxInstance")?)?;
+    shell.print(&args.format.output.text(&instance, "the FluxInstance")?);
     Ok(Exit::Done)
 }
 

@@ -36,15 +36,36 @@ pub enum Command {
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
-        Command::BasicAuth(args) => create(shell, &args.secret, args.credentials(shell)),
-        Command::Registry(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::BasicAuth(args) => {
+            refuse_token_of_server(&[
+                "--password-stdin with --username takes a token of Git, --bearer-token-stdin one that is sent without a user name",
+            ])?;
+            create(shell, &args.secret, args.credentials(shell))
+        }
+        Command::Registry(args) => {
+            refuse_token_of_server(&["--password-stdin takes the token of a registry"])?;
+            create(shell, &args.secret, args.credentials(shell))
+        }
         Command::Ssh(args) => create(shell, &args.secret, args.credentials(shell)),
-        Command::Githubapp(args) => create(shell, &args.secret, async { args.credentials() }),
+        Command::Githubapp(args) => create(shell, &args.secret, args.credentials(shell)),
         Command::Bucket(args) => create(shell, &args.secret, args.credentials(shell)),
         Command::Proxy(args) => create(shell, &args.secret, args.credentials(shell)),
-        Command::Tls(args) => create(shell, &args.secret, async { args.credentials() }),
-        Command::Sops(args) => create(shell, &args.secret, args.credentials()),
+        Command::Tls(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Sops(args) => create(shell, &args.secret, args.credentials(shell)),
     }
+}
+
+/// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant to be one of them, and
+/// would be sent to the API server. `--kube-token` says which token is meant.
+fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
+    let words = std::env::args_os().take_while(|word| word != "--");
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    if !words.any(|word| word == "--token" || word.starts_with("--token=")) {
+        return Ok(());
+    }
+    let error = CliError::usage("--token signs in to the API server, and does not go into the Secret");
+    let error = meant.iter().fold(error, |error, hint| error.hint(*hint));
+    Err(error.hint("for the API server write --kube-token"))
 }
 
 /// Checks what is known, then gathers the credentials (which may ask), then writes.
@@ -199,8 +220,16 @@ async fn read_or_ask(
 }
 
 /// A file that is kept as it is.
-fn file(path: &Path) -> Result<SecretText, CliError> {
-    prompt::file(path).map(|bytes| bytes.to_vec().into())
+async fn file(path: &Path, shell: &Shell) -> Result<SecretText, CliError> {
+    prompt::file(path, shell).await.map(|bytes| bytes.to_vec().into())
+}
+
+/// The same, where a file is named.
+async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<SecretText>, CliError> {
+    match path {
+        Some(path) => file(path, shell).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 fn secret_error(error: SecretError) -> CliError {

@@ -1,6 +1,7 @@
 //! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::reconcile::operator::OperatorCoverage;
@@ -42,7 +43,7 @@ pub struct Args {
     pub name: String,
     /// The instance that a file holds, or standard input (-)
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE")]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]
     pub with_suspend: bool,
@@ -62,7 +63,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let target = match &args.filename {
             None => session.instance(&args.name),
             Some(file) => {
-                Target::of_instance(&read_instance_for(file, session.cluster.namespace.as_deref(), shell)?.instance)
+                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell).await?;
+                Target::of_instance(&manifest.instance)
             }
         };
         let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
@@ -118,7 +120,7 @@ async fn delete(
     }
     let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
     until_gone(session, &followed, args.progress.progress).await?;
-    session.shell.print(&format!("{}: deleted\n", target.reference()))?;
+    session.shell.print(&format!("{}: deleted\n", target.reference()));
     Ok(Exit::Done)
 }
 

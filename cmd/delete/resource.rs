@@ -80,7 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 let followed =
                     Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
                 until_gone(&session, &followed, args.progress.progress).await?;
-                shell.print(&format!("{}: deleted\n", target.reference()))?;
+                shell.print(&format!("{}: deleted\n", target.reference()));
             }
         }
         Ok(Exit::Done)

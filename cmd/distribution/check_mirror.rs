@@ -1,5 +1,7 @@
 //! `distribution check-mirror`: what a registry lacks of a version, or of what an instance pulls.
 
+use std::path::PathBuf;
+
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::FluxVersion;
 use flux_operator::oci::{self, OciError, Reason, Registries, Repository};
@@ -37,7 +39,7 @@ pub struct Args {
     /// input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file",
         conflicts_with_all = ["version", "registry", "variant", "components"])]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Look for the manifests too, as `distribution mirror` copies them
     #[arg(long)]
     pub include_artifact: bool,
@@ -82,8 +84,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.images.source.offline {
         return Err(CliError::usage("cannot check a mirror --offline"));
     }
-    let registries = args.images.source.registry.open()?;
-    let (destination, images) = wanted(args, shell)?;
+    let (registries, (destination, images)) =
+        shell.run(async { Ok((args.images.source.registry.open(shell).await?, wanted(args, shell).await?)) })?;
     let attempted = format!("check the mirror {destination}");
     let rows: Vec<CheckView> = shell.run(in_time(shell, &destination, &attempted, READ_LIMIT, async {
         let checks = images.iter().map(|image| look(&registries, image));
@@ -104,24 +106,25 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// The mirror, and the images that have to be there, under the names they have there.
-fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>), CliError> {
+async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>), CliError> {
     let named = args.destination.as_deref().map(|text| text.strip_prefix("oci://").unwrap_or(text).to_owned());
     let (destination, version, listed): (_, FluxVersion, Vec<ListedImage>) = match &args.filename {
         Some(file) => {
-            let manifest = read_instance(file, shell)?;
+            let manifest = read_instance(file, shell).await?;
             let spec = &manifest.instance.spec.distribution;
-            let distribution = shell.run(args.images.source.open(shell, spec.artifact.as_deref()))?;
+            let distribution = args.images.source.open(shell, spec.artifact.as_deref()).await?;
             // Nothing is applied: whether such a minor may be is decided there.
             let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
             let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
-                let told = CliError::failed(format!("cannot build the FluxInstance of {file}")).caused_by(&error);
+                let told =
+                    CliError::failed(format!("cannot build the FluxInstance of {}", file.display())).caused_by(&error);
                 hints::of_build(&error).into_iter().fold(told, CliError::hint)
             })?;
             let destination = named.clone().unwrap_or_else(|| spec.registry.trim_end_matches('/').to_owned());
             (destination, built.version, built.images.iter().map(ListedImage::from).collect())
         }
         None => {
-            let distribution = shell.run(args.images.source.open(shell, None))?;
+            let distribution = args.images.source.open(shell, None).await?;
             let version = newest(&distribution, &args.images.version)?;
             let images = args.images.list(&distribution, &version)?;
             // clap asks for one of the two.

@@ -39,7 +39,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .export(&version, &args.directory)
         .map_err(|error| CliError::failed(format!("cannot export flux {version} to {directory}")).caused_by(&error))?;
     let paths: String = written.iter().map(|path| format!("{}\n", args.directory.join(path).display())).collect();
-    shell.print(&paths)?;
+    shell.print(&paths);
     shell.status(&format!("exported flux {version} to {directory}: {} files", written.len()));
     Ok(Exit::Done)
 }

@@ -66,7 +66,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let packed = shell.run(in_time(shell, &args.image_args.registry, &attempted, None, async {
         let mut names = BTreeSet::from([PACKED_NAME.to_owned()]);
         if args.images {
-            let registries = source.registry.open()?;
+            let registries = source.registry.open(shell).await?;
             let images: Vec<MirrorImage> = images
                 .iter()
                 .map(ListedImage::from)
@@ -90,7 +90,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     std::fs::remove_dir_all(&folder).map_err(|error| cannot(&error))?;
     let what = if args.images { format!("{} images", images.len()) } else { "no images".to_owned() };
     shell.status(&format!("packed flux {version} with {what} into {}", args.output.display()));
-    shell.print(&format!("{}\n", packed.digest))?;
+    shell.print(&format!("{}\n", packed.digest));
     Ok(Exit::Done)
 }
 

@@ -36,15 +36,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = shell.run(args.source.open(shell, None))?;
     let version = newest(&distribution, &args.version)?;
     let files = distribution.files(&version).map_err(unusable)?;
-    let registries = args.source.registry.open()?;
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
     let attempted = format!("push {}", args.reference.url());
     let pushed = shell.run(answer_of(&args.reference.repository, shell, &attempted, None, async {
+        let registries = args.source.registry.open(shell).await?;
         shell.interruption().writes();
         let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))
     }))?;
     shell.status(&format!("pushed flux {version}: {} files", files.len()));
-    shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()))?;
+    shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()));
     Ok(Exit::Done)
 }

@@ -46,7 +46,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if is_named && let Some(error) = no_namespace(&source, Some(&namespace)).await {
             return Err(error);
         }
-        shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?)?;
+        shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?);
         Ok(Exit::Done)
     })
 }

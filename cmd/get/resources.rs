@@ -280,7 +280,7 @@ async fn stream(
     })
     .await;
     // Also what came before an error is shown.
-    printer.flush()?;
+    printer.flush();
     let listed = result.map_err(|ended| match ended {
         Ended::Cluster(error) => cli_error(&error),
         Ended::Printing(error) => error,

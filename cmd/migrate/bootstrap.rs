@@ -1,5 +1,6 @@
 //! `migrate bootstrap`: from `flux install` or `flux bootstrap` to a FluxInstance.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use flux_operator::api::KustomizePatch;
@@ -8,6 +9,7 @@ use flux_operator::bootstrap::git::{GENERATED, Overlay, read_overlay};
 use flux_operator::bootstrap::{Accepted, BootstrapError, Proposal, propose};
 use flux_operator::cluster::Cluster;
 use flux_operator::distribution::Distribution;
+use flux_operator::format::yaml::{self, YamlError};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, RunOptions};
@@ -23,7 +25,7 @@ use crate::common::{Session, Target};
 use crate::render::objects;
 use crate::shell::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::shell::progress::ProgressArgs;
-use crate::shell::{CliError, Exit, Shell};
+use crate::shell::{CliError, Exit, Shell, name_of_input};
 
 /// Print the FluxInstance that keeps an installation of flux bootstrap
 ///
@@ -59,13 +61,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let overlay = args.from_git.as_deref().map(overlay).transpose()?.unwrap_or_default();
     shell.block_on(async {
+        let overlay = match &args.from_git {
+            Some(folder) => shell.interruptible(overlay(folder, shell)).await?,
+            None => Overlay::default(),
+        };
         let (session, proposal) = {
             let look = shell.while_waiting("answer", look(shell, &overlay.patches));
             shell.interruptible(look).await?
         };
-        shell.print(&args.format.output.text(&proposal.manifest.written, "the FluxInstance")?)?;
+        shell.print(&args.format.output.text(&proposal.manifest.written, "the FluxInstance")?);
         tell(shell, &proposal, &overlay);
         let is_whole = proposal.unexpressed.is_empty() && overlay.unexpressed.is_empty();
         if !args.apply {
@@ -110,16 +115,27 @@ fn bootstrap_error(session: &Session<'_>, error: &BootstrapError, namespace: &st
     }
 }
 
-fn overlay(folder: &Path) -> Result<Overlay, CliError> {
+/// Reads a kustomization.yaml and the patches beside it.
+async fn overlay(folder: &Path, shell: &Shell) -> Result<Overlay, CliError> {
     let file = folder.join("kustomization.yaml");
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot read {}", file.display()))
             .caused_by(error)
             .hint("--from-git wants the folder that holds gotk-components.yaml and kustomization.yaml")
     };
-    let text = std::fs::read_to_string(&file).map_err(|error| failed(&error))?;
-    let beside = |path: &str| std::fs::read_to_string(folder.join(path)).map_err(|error| error.to_string());
-    read_overlay(&text, beside).map_err(|error| failed(&error))
+    let (path, folder) = (file.clone(), folder.to_owned());
+    let origin = name_of_input(&file);
+    let read = shell.read_input(&origin, move || {
+        let text = read_manifest(&path)?;
+        let beside = |path: &str| read_manifest(&folder.join(path)).map_err(|error| error.to_string());
+        Ok(read_overlay(&text, beside))
+    });
+    let overlay = read.await?.map_err(|error: YamlError| failed(&error))?;
+    overlay.map_err(|error| failed(&error))
+}
+
+fn read_manifest(path: &Path) -> Result<String, YamlError> {
+    yaml::read(File::open(path).map_err(YamlError::Read)?)
 }
 
 /// What the plan says, on stderr.

@@ -65,9 +65,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let migration = plan(&source, args, &from, &old, &new).await?;
         if let Some(text) = structured(&migration, &args.view.output)? {
-            shell.print(&text)?;
+            shell.print(&text);
         } else {
-            shell.print(&plan_text(&migration))?;
+            shell.print(&plan_text(&migration));
         }
         if migration.moves.is_empty() {
             shell.status("there is nothing to move");

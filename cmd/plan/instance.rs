@@ -42,7 +42,7 @@ pub struct Args {
     pub name: String,
     /// File with the FluxInstance; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: Option<String>,
+    pub filename: Option<PathBuf>,
     /// Format: a screen, all objects with all fields (wide), JSON or YAML
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
     pub output: Output,
@@ -84,7 +84,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
-    shell.print_in_colour(&text)?;
+    shell.print_in_colour(&text);
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
@@ -101,7 +101,8 @@ async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
         });
         return Ok(SavedPlan { instance: None, plan: warned(plan?, missing.unwrap_or_default()) });
     };
-    let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell)?;
+    let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
+    let manifest = shell.interruptible(read).await?;
     let target = Target::of_instance(&manifest.instance);
     let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode);
     let (plan, missing) = tokio::join!(plan, missing_secrets(&session, &manifest.instance));

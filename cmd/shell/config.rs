@@ -91,8 +91,12 @@ impl Config {
     /// Reads the file of this user; none is like an empty one. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
     ///
     /// # Errors
-    /// Usage, with the line, when the file does not say what it may say; or when the variable holds a pattern that is none.
+    /// Usage, with the line, when the file does not say what it may say; when the variable holds a pattern that is none; or when a
+    /// variable of this program is not text.
     pub fn read() -> Result<Config, CliError> {
+        if let Some(variable) = environment::variable_without_text() {
+            return Err(without_text(&variable));
+        }
         let mut config = path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
         if let Some(list) = environment::text(environment::PROTECTED_CONTEXTS) {
             let patterns = list.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
@@ -166,6 +170,11 @@ impl Config {
     }
 }
 
+/// The error of a variable that is not text.
+pub fn without_text(variable: &str) -> CliError {
+    CliError::usage(format!("the variable {variable} is not text in UTF-8"))
+}
+
 /// Commands that tell of no objects that have names.
 const NAMELESS: [&str; 5] = ["check", "debug", "migrate", "report", "stats"];
 
@@ -202,8 +211,8 @@ fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str
 
 fn path() -> Option<PathBuf> {
     // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-    let folder = environment::text(environment::XDG_CONFIG_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
-    let usual = || environment::text(environment::HOME).map(|home| PathBuf::from(home).join(".config"));
+    let folder = environment::path(environment::XDG_CONFIG_HOME).filter(|path| path.is_absolute());
+    let usual = || environment::path(environment::HOME).map(|home| home.join(".config"));
     Some(folder.or_else(usual)?.join("flux-operator").join("config.yaml"))
 }
 

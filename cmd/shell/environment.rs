@@ -3,6 +3,8 @@
 //! Precedence: flag, then environment, then configuration file, then kubeconfig, then default. `RUST_LOG`, `NO_COLOR`
 //! and `HOME` mean what they mean everywhere.
 
+use std::path::PathBuf;
+
 use flux_operator::format::proxy::ProxyEnvironment;
 
 /// List of kubeconfig files, as for kubectl.
@@ -68,9 +70,44 @@ pub fn is_ascii_only() -> bool {
     locale.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// The variable's text; an empty one counts as unset.
+/// The variable's text; an empty one counts as unset. One that is not UTF-8 was refused before (see [`variable_without_text`]).
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// The path in a variable; an empty one counts as unset.
+pub fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Whether a variable is set to anything but an empty text.
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Variables whose text decides what a command does: to take one that is not UTF-8 for unset would do something else than was asked for.
+const TEXTS: [&str; 14] = [
+    NAMESPACE,
+    OUTPUT,
+    TIMEOUT,
+    PROTECTED_CONTEXTS,
+    RUST_LOG,
+    HTTPS_PROXY,
+    HTTP_PROXY,
+    NO_PROXY,
+    SERVICE_HOST,
+    SERVICE_PORT,
+    RUNTIME_NAMESPACE,
+    REPORTING_INTERVAL,
+    OVERRIDE_MANAGERS,
+    NOTIFICATION_CONTROLLER_ADDRESS,
+];
+
+/// The name of a variable that holds something else than text in UTF-8.
+pub fn variable_without_text() -> Option<String> {
+    let in_lower_case = [HTTPS_PROXY, HTTP_PROXY, NO_PROXY].map(str::to_lowercase);
+    let mut names = TEXTS.iter().map(|name| (*name).to_owned()).chain(in_lower_case);
+    names.find(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_none()))
 }
 
 /// The variable in upper or lower case, as proxy variables are written.

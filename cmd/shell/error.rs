@@ -97,11 +97,6 @@ impl CliError {
         CliError::new(Exit::Usage, message)
     }
 
-    /// The reader of stdout went away: end quietly.
-    pub fn closed_pipe() -> Self {
-        CliError::silent(Exit::Done)
-    }
-
     /// An end that needs no words.
     pub fn silent(exit: Exit) -> Self {
         CliError { silent: true, ..CliError::new(exit, "") }

@@ -111,7 +111,7 @@ impl Color {
         match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => terminal && !environment::is_dumb() && environment::text(environment::NO_COLOR).is_none(),
+            Color::Auto => terminal && !environment::is_dumb() && !environment::is_set(environment::NO_COLOR),
         }
     }
 }

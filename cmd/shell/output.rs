@@ -358,19 +358,24 @@ impl<'a> ListPrinter<'a> {
     /// Takes a page of rows that are filtered already, and prints what need not be held back. [`ListPrinter::flush`] ends.
     pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
         if !matches!(self.args.output, Format::Table | Format::Wide) {
-            let text = self.lines(listing)?;
-            return if text.is_empty() { Ok(()) } else { self.shell.print_in_colour(&text) };
+            self.shell.print_in_colour(&self.lines(listing)?);
+            return Ok(());
         }
         self.sums.add(&listing.items);
         let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
         self.held.extend(rows);
-        if self.held.len() >= HELD_ROWS { self.flush() } else { Ok(()) }
+        if self.held.len() >= HELD_ROWS {
+            self.flush();
+        }
+        Ok(())
     }
 
     /// Prints what is held back. Nothing is printed for no rows.
-    pub fn flush(&mut self) -> Result<(), CliError> {
+    pub fn flush(&mut self) {
         let held = std::mem::take(&mut self.held);
-        if held.is_empty() { Ok(()) } else { self.shell.print_in_colour(&self.writer.page(&held)) }
+        if !held.is_empty() {
+            self.shell.print_in_colour(&self.writer.page(&held));
+        }
     }
 
     /// The line that a long table ends with; of no other format.
@@ -399,10 +404,10 @@ pub fn print_list(
     match &args.output {
         Format::Table | Format::Wide | Format::Name => {
             printer.page(&listing)?;
-            printer.flush()?;
+            printer.flush();
             printer.sums().into_iter().for_each(|sums| shell.status(&sums));
         }
-        Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing))?,
+        Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing)),
         format => {
             let value = match (single, listing.items.len()) {
                 (true, 1) => listing.items.pop().map(|item| item.value).unwrap_or_default(),
@@ -415,7 +420,7 @@ pub fn print_list(
                     }
                 }
             };
-            shell.print(&document(&value, format)?)?;
+            shell.print(&document(&value, format)?);
         }
     }
     Ok(count)

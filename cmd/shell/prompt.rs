@@ -1,5 +1,6 @@
 //! Secrets from outside: a hidden prompt, standard input, a file, a variable. They never pass through a log or an error.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +43,8 @@ impl SecretSource {
                 }
                 Ok(text.secret().into())
             }
-            SecretSource::Stdin => without_line_end(&stdin().await?, "standard input", lines),
-            SecretSource::File(path) => without_line_end(&file(path)?, &path.display().to_string(), lines),
+            SecretSource::Stdin => without_line_end(&stdin(shell).await?, "standard input", lines),
+            SecretSource::File(path) => without_line_end(&file(path, shell).await?, &path.display().to_string(), lines),
             SecretSource::Environment(name) => {
                 let value = std::env::var_os(name).ok_or_else(|| {
                     CliError::usage(format!("the environment variable {name} is not set"))
@@ -56,23 +57,28 @@ impl SecretSource {
     }
 }
 
-/// Reads standard input to its end. It blocks, hence a thread of its own: an interrupt still ends the command.
-pub async fn stdin() -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let read = tokio::task::spawn_blocking(|| {
-        let mut bytes = Zeroizing::new(vec![]);
-        io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut bytes).map(|_| bytes)
-    });
-    let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read standard input").caused_by(e);
-    read.await.map_err(|e| failed(&e))?.map_err(|e| failed(&e))
+/// Reads standard input to its end.
+pub async fn stdin(shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let stdin = shell.stdin("the secret")?;
+    read("standard input", shell, move || Ok(stdin.lock())).await
 }
 
 /// Reads a file that goes into a Secret as it is.
-pub fn file(path: &Path) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let failed = |e: io::Error| CliError::failed(format!("cannot read {}", path.display())).caused_by(&e);
-    let mut bytes = Zeroizing::new(vec![]);
-    let open = std::fs::File::open(path).map_err(failed)?;
-    open.take(LONGEST_INPUT).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+pub async fn file(path: &Path, shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let file = path.to_owned();
+    read(&path.display().to_string(), shell, move || File::open(file)).await
+}
+
+async fn read<R: Read>(
+    origin: &str,
+    shell: &Shell,
+    open: impl FnOnce() -> io::Result<R> + Send + 'static,
+) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let read = shell.read_input(origin, move || {
+        let mut bytes = Zeroizing::new(vec![]);
+        open()?.take(LONGEST_INPUT).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    read.await?.map_err(|error: io::Error| CliError::failed(format!("cannot read {origin}")).caused_by(&error))
 }
 
 /// How many lines a secret may have.

@@ -1,8 +1,10 @@
 //! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
 
-use std::collections::BTreeSet;
+use std::any::TypeId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,7 +12,8 @@ use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
 
-use super::{CliError, Color, Exit, environment, mistakes};
+use super::config::without_text;
+use super::{CliError, Color, Exit, environment, mistakes, standard_output};
 use crate::render::table::terminal_width;
 
 /// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
@@ -27,7 +30,7 @@ pub fn report(
     if let Some(code) = plugin(&error, arguments) {
         return code;
     }
-    if let Some(error) = wrong_variable(&error, arguments) {
+    if let Some(error) = wrong_variable(&error, arguments).or_else(|| not_text(&error, arguments, commands)) {
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
@@ -39,26 +42,27 @@ pub fn report(
         return error.exit().code_and_category().0;
     }
     let error = with_suggestions(with_folded_usage(&error, arguments, commands).unwrap_or(error), arguments, commands);
-    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-    if structured && exit == Exit::Usage {
+    let exit = if structured && error.use_stderr() {
         structured_error(&error).print(true, false);
+        Exit::Usage
     } else {
-        print(&error, color);
-    }
+        print(&error, color)
+    };
     exit.code_and_category().0
 }
 
 /// Prints in the colours that everything else has: clap would go by `CLICOLOR` and `CLICOLOR_FORCE` as well.
-fn print(error: &clap::Error, color: Color) {
+fn print(error: &clap::Error, color: Color) -> Exit {
     let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
     let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
     let text = error.render();
     let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { text.to_string() };
-    // A reader that went away (`--help | head -1`) is no failure.
-    let _ = match error.use_stderr() {
-        true => stderr.lock().write_all(text.as_bytes()),
-        false => stdout.lock().write_all(text.as_bytes()),
-    };
+    if !error.use_stderr() {
+        return standard_output::print_answer(&text);
+    }
+    // Without stderr nothing is left to tell it on.
+    let _ = stderr.lock().write_all(text.as_bytes());
+    Exit::Usage
 }
 
 /// What is wrong with a line that is not the one that runs, with all hints.
@@ -161,6 +165,68 @@ fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliEr
         CliError::usage(format!("{word} is a plugin, and its flags stand behind its name"))
             .hint(format!("write `flux-operator {word}`, then the flags")),
     )
+}
+
+/// Names the argument or the variable that is not UTF-8; clap says only that there is one. A value is never shown: it may be a secret.
+///
+/// A word in the place of a name leaves a line that is refused for another word first, because the order of the words is not understood.
+fn not_text(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
+    let is_about_word = match error.kind() {
+        ErrorKind::InvalidUtf8 | ErrorKind::InvalidSubcommand => true,
+        ErrorKind::UnknownArgument => {
+            !matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(flag)) if flag.starts_with('-'))
+        }
+        _ => false,
+    };
+    if !is_about_word {
+        return None;
+    }
+    let flags = flags_of_line(&commands(), arguments);
+    for (at, word) in arguments.iter().enumerate().skip(1).filter(|(_, word)| word.to_str().is_none()) {
+        let text = word.to_string_lossy();
+        let before = || arguments.get(at.checked_sub(1)?)?.to_str();
+        let flag = match (text.split_once('='), text.char_indices().nth(2)) {
+            (Some((long, _)), _) if long.starts_with("--") => Some(long),
+            (_, Some((end, _))) if text.starts_with('-') && !text.starts_with("--") => text.get(..end),
+            _ => before().filter(|before| flags.get(*before).is_some_and(|value| *value != FlagValue::None)),
+        };
+        match flag {
+            Some(flag) if flags.get(flag) == Some(&FlagValue::Path) => {}
+            Some(flag) => return Some(CliError::usage(format!("the value of {flag} is not text in UTF-8"))),
+            None => return Some(CliError::usage(format!("the argument {word:?} is not text in UTF-8"))),
+        }
+    }
+    environment::variable_without_text().map(|variable| without_text(&variable))
+}
+
+/// What follows a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FlagValue {
+    None,
+    Text,
+    /// The name of a file, which need not be text.
+    Path,
+}
+
+/// The flags of the commands that a line names, in all their spellings.
+fn flags_of_line(tree: &clap::Command, arguments: &[OsString]) -> BTreeMap<String, FlagValue> {
+    let mut line = vec![tree];
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        line.extend(line.last().and_then(|command| command.find_subcommand(word)));
+    }
+    let is_path = |flag: &clap::Arg| flag.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let value = |flag: &clap::Arg| match () {
+        () if !flag.get_action().takes_values() => FlagValue::None,
+        () if is_path(flag) => FlagValue::Path,
+        () => FlagValue::Text,
+    };
+    let spellings = |flag: &clap::Arg| {
+        let long = flag.get_long().into_iter().chain(flag.get_all_aliases().unwrap_or_default());
+        let long = long.map(|long| format!("--{long}"));
+        long.chain(flag.get_short().map(|short| format!("-{short}"))).collect::<Vec<_>>()
+    };
+    let flags = line.into_iter().flat_map(clap::Command::get_arguments).filter(|argument| !argument.is_positional());
+    flags.flat_map(|flag| spellings(flag).into_iter().map(move |spelling| (spelling, value(flag)))).collect()
 }
 
 /// Variables that stand for a flag, with its spellings.

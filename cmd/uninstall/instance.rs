@@ -59,7 +59,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let (session, target, instance, plan) = shell.interruptible(look(args, shell)).await?;
-        shell.print(&listing(&session, &target, &plan))?;
+        shell.print(&listing(&session, &target, &plan));
         let place = session.place(&target.reference());
         if let Some(where_) = args.dry_run.dry_run {
             if where_ == DryRun::Server {
@@ -140,7 +140,7 @@ async fn through_operator(
     let followed =
         Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: instance.metadata.uid.clone() };
     until_gone(session, &followed, args.progress.progress).await?;
-    session.shell.print(&format!("{}: uninstalled\n", target.reference()))?;
+    session.shell.print(&format!("{}: uninstalled\n", target.reference()));
     Ok(Exit::Done)
 }
 
@@ -184,7 +184,7 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again
     let held = done.held.iter().map(|held| format!("{} is held by {}", held.object, held.finalizers.join(", ")));
     let held: Vec<String> = held.collect();
     if done.is_complete() && held.is_empty() {
-        session.shell.print(&format!("{key}: uninstalled\n"))?;
+        session.shell.print(&format!("{key}: uninstalled\n"));
         return Ok(Exit::Done);
     }
     let exit = match done.errors.first() {

@@ -63,10 +63,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let plan = shell.while_waiting("answer", timeout_at(session.deadline.instant(), look)).await;
         let plan = plan.map_err(|_| session.out_of_time(&format!("look at {key}")))?;
         let plan = plan.map_err(|error| operator_error(&session, &error, "uninstall", &key))?;
-        shell.print(&listing(&session, args, &key, &plan))?;
+        shell.print(&listing(&session, args, &key, &plan));
         warn_of_unserved(&session, &plan.unserved, &namespace);
         if plan.deletes.is_empty() {
-            shell.print(&format!("{key}: there is nothing to uninstall\n"))?;
+            shell.print(&format!("{key}: there is nothing to uninstall\n"));
             return Ok(Exit::Done);
         }
         let refusal = match args.dry_run && args.with_instance {
@@ -110,7 +110,7 @@ async fn carry_out(
     listener.clear();
     let deleted = result.map_err(|_| session.out_of_time(&format!("uninstall {key}")))?;
     let deleted = deleted.map_err(|error| operator_error(&session, &error, "uninstall", key))?;
-    shell.print(&format!("{key}: uninstalled, {} deleted\n", objects(deleted.len())))?;
+    shell.print(&format!("{key}: uninstalled, {} deleted\n", objects(deleted.len())));
     Ok(Exit::Done)
 }
 

@@ -46,7 +46,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             look.map_err(|_| session.out_of_time("look for an operator that serves them"))?.map_err(refused)?;
         }
         for one in &found {
-            shell.print(&format!("{}\n", unserved_text(one)))?;
+            shell.print(&format!("{}\n", unserved_text(one)));
         }
         if found.is_empty() || args.dry_run {
             shell.status(&format!("{} that no operator serves", objects(found.len())));
@@ -60,7 +60,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let done = done.map_err(refused)?;
         for id in &done.released {
             let word = if done.deleted.contains(id) { "deleted" } else { "released" };
-            shell.print(&format!("{}: {word}\n", id.lower_case()))?;
+            shell.print(&format!("{}: {word}\n", id.lower_case()));
         }
         match done.held.as_slice() {
             [] => Ok(Exit::Done),

@@ -140,7 +140,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => names(&receipt),
             None => text(&receipt),
-        })?;
+        });
         Ok(Exit::Done)
     })
 }

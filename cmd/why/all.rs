@@ -45,7 +45,7 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
                 lines.text()
             }
         };
-        shell.print_in_colour(&text)?;
+        shell.print_in_colour(&text);
         Ok(if found.well { Exit::Done } else { Exit::Unhealthy })
     })
 }

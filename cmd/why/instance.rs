@@ -71,7 +71,7 @@ pub fn answer(
         }
         None => found.iter().map(|why| screen(shell, why, now)).collect::<Vec<_>>().join("\n"),
     };
-    shell.print_in_colour(&text)?;
+    shell.print_in_colour(&text);
     Ok(if found.iter().all(|why| why.ready) { Exit::Done } else { Exit::Unhealthy })
 }
 

@@ -14,8 +14,16 @@ pub const MAX_CONFIG_BYTES: u64 = 16 << 20;
 /// The file cannot be opened or read, or is larger. A name may lead to `/dev/zero` or to a disk image, and reading those to
 /// their end would take all memory of the machine.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_stream_at_most(File::open(path)?, limit)
+}
+
+/// Reads a stream of at most `limit` bytes.
+///
+/// # Errors
+/// It cannot be read, or has more bytes.
+pub fn read_stream_at_most(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let problem = format!("it is larger than the {} that are read at most", in_words(limit));
         return Err(io::Error::new(ErrorKind::FileTooLarge, problem));

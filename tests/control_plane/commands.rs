@@ -1,6 +1,7 @@
 //! Commands that ask something of a cluster, as a person runs them: against a real API server, with the controller's
 //! part played by the test.
 
+mod closed_pipes;
 pub mod cluster_objects;
 mod debugging;
 mod deleting;
@@ -30,6 +31,7 @@ pub fn tests() -> Vec<ClusterTest> {
         deleting::tests(),
         terminal::tests(),
         in_process::tests(),
+        closed_pipes::tests(),
     ]
     .concat()
 }

@@ -18,5 +18,6 @@ mod release;
 mod report;
 mod requests;
 mod support;
+mod surroundings;
 mod usage;
 mod words;

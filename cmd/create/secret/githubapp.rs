@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flux_operator::secrets::{Credentials, GithubApp, Installation};
 
 use super::{SecretArgs, file};
-use crate::shell::CliError;
+use crate::shell::{CliError, Shell};
 
 /// Create a Secret with the key of a GitHub App
 ///
@@ -44,7 +44,7 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn credentials(&self) -> Result<Credentials, CliError> {
+    pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
         let installation = match (&self.app_installation_owner, &self.app_installation_id) {
             (Some(owner), _) => Installation::Owner(owner.clone()),
             (None, id) => Installation::Id(id.clone().unwrap_or_default()),
@@ -52,7 +52,7 @@ impl Args {
         Ok(Credentials::GithubApp(GithubApp {
             app_id: self.app_id.clone(),
             installation,
-            private_key: file(&self.app_private_key_file)?,
+            private_key: file(&self.app_private_key_file, shell).await?,
             base_url: self.app_base_url.clone(),
         }))
     }

@@ -6,8 +6,7 @@ use flux_operator::secrets::{Credentials, KeyKind, SecretText, Sops, SopsKey};
 use zeroize::Zeroizing;
 
 use super::{SecretArgs, file};
-use crate::shell::CliError;
-use crate::shell::prompt;
+use crate::shell::{CliError, Shell, prompt};
 
 /// Create a Secret with the keys that decrypt what SOPS encrypted
 ///
@@ -38,17 +37,17 @@ pub struct Args {
 }
 
 impl Args {
-    pub async fn credentials(&self) -> Result<Credentials, CliError> {
+    pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
         let mut keys = vec![];
         for (kind, paths, stdin) in [
             (KeyKind::Age, &self.age_key_file, self.age_key_stdin),
             (KeyKind::Gpg, &self.gpg_key_file, self.gpg_key_stdin),
         ] {
             for path in paths {
-                keys.push(SopsKey { kind, origin: path.display().to_string(), text: file(path)? });
+                keys.push(SopsKey { kind, origin: path.display().to_string(), text: file(path, shell).await? });
             }
             if stdin {
-                let text = without_last_line_end(&prompt::stdin().await?);
+                let text = without_last_line_end(&prompt::stdin(shell).await?);
                 keys.push(SopsKey { kind, origin: "standard input".to_owned(), text });
             }
         }

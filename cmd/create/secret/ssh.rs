@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use flux_operator::secrets::{self, Credentials, Ssh};
 
-use super::{PASSWORD, PasswordArgs, SecretArgs, file};
+use super::{PASSWORD, PasswordArgs, SecretArgs, file, optional_file};
 use crate::shell::prompt;
 use crate::shell::{CliError, Shell};
 
@@ -39,9 +39,9 @@ pub struct Args {
 
 impl Args {
     pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
-        let private_key = file(&self.private_key_file)?;
-        let public_key = self.public_key_file.as_deref().map(file).transpose()?;
-        let known_hosts = file(&self.knownhosts_file)?;
+        let private_key = file(&self.private_key_file, shell).await?;
+        let public_key = optional_file(self.public_key_file.as_deref(), shell).await?;
+        let known_hosts = file(&self.knownhosts_file, shell).await?;
         let mut password = self.password.read(shell).await?;
         let locked = password.is_none() && secrets::needs_passphrase(private_key.expose());
         // Who skips the checks may want to write the key without its passphrase.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use flux_operator::secrets::{Credentials, Tls};
 
-use super::{SecretArgs, file};
-use crate::shell::CliError;
+use super::{SecretArgs, optional_file};
+use crate::shell::{CliError, Shell};
 
 /// Create a Secret with a certificate and key, a certificate authority, or all
 ///
@@ -35,12 +35,11 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn credentials(&self) -> Result<Credentials, CliError> {
-        let read = |path: &Option<PathBuf>| path.as_deref().map(file).transpose();
+    pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
         Ok(Credentials::Tls(Tls {
-            certificate: read(&self.tls_crt_file)?,
-            private_key: read(&self.tls_key_file)?,
-            authority: read(&self.ca_crt_file)?,
+            certificate: optional_file(self.tls_crt_file.as_deref(), shell).await?,
+            private_key: optional_file(self.tls_key_file.as_deref(), shell).await?,
+            authority: optional_file(self.ca_crt_file.as_deref(), shell).await?,
         }))
     }
 }

@@ -91,7 +91,7 @@ pub(super) async fn write(
     };
     let place = cluster.endpoint.place();
     let dry = if writing.dry_run { ", server dry run" } else { "" };
-    shell.print(&format!("{} {what} ({place}{dry})\n", reference(&secret)))?;
+    shell.print(&format!("{} {what} ({place}{dry})\n", reference(&secret)));
     Ok(Exit::Done)
 }
 
@@ -106,12 +106,12 @@ fn export(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
     let text = yaml::document_stream(std::slice::from_ref(&*secret.export()))
         .map(Zeroizing::new)
         .map_err(|e| CliError::failed("cannot write the Secret as YAML").caused_by(&e))?;
-    shell.print(&text)?;
+    shell.print(&text);
     Ok(Exit::Done)
 }
 
 fn announce(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
-    shell.print(&format!("{} would be applied (client dry run: nothing was sent)\n", reference(secret)))?;
+    shell.print(&format!("{} would be applied (client dry run: nothing was sent)\n", reference(secret)));
     Ok(Exit::Done)
 }
 

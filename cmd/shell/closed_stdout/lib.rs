@@ -1,0 +1,28 @@
+//! Reports whether the process was started with its standard output closed (`>&-`).
+//!
+//! Rust's runtime opens `/dev/null` in place of a closed standard stream before `main` begins, so that no later file takes its
+//! number. From then on a closed output looks like one that was meant for `/dev/null`, and all data is lost in silence. Hence one look
+//! before the runtime starts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Returns true when standard output was closed at the start of the process.
+pub fn stdout_was_closed() -> bool {
+    WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// A list of functions that the loader calls before `main`. One system call and one atomic store need no runtime.
+#[cfg(unix)]
+#[used]
+#[allow(unsafe_code, reason = "the section decides that the function runs before the runtime has started")]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+static LOOK_BEFORE_MAIN: extern "C" fn() = look;
+
+#[cfg(unix)]
+extern "C" fn look() {
+    let is_closed = rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err();
+    WAS_CLOSED.store(is_closed, Ordering::Relaxed);
+}

@@ -1,0 +1,74 @@
+//! A reader that goes away in the middle of a command: the work is done all the same, and the exit code says how it went.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::cluster_tests;
+use crate::commands::cluster_objects::finish;
+use crate::reconcile::world::{NAMESPACE, USER, World};
+use crate::support::runner::command;
+use crate::support::{ClusterTest, TestCluster};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![without_a_reader_every_command_ends_the_same_and_asks_the_same_of_the_api_server]
+}
+
+/// Lines for an empty cluster, each on what the one before it left. Those that print and go on are among them.
+const LINES: &[&str] = &[
+    "install --image registry.example.com/flux-operator:v1 --wait=false -f flux.json",
+    "suspend instance",
+    "wait instance --timeout 1s",
+    "status",
+    "create secret basic-auth git --username u --password-env PASSWORD",
+    "delete instance flux --with-suspend --yes --timeout 10s",
+    "uninstall operator --yes",
+    "apply instance -f flux.json --in-process --wait=false",
+    "plan instance -f other.json",
+    "migrate bootstrap --apply --yes",
+    "uninstall instance --in-process --yes",
+];
+
+/// The exit code of each line, and what it wrote, in order of verb and resource.
+async fn endings(cluster: &TestCluster, has_reader: bool) -> Vec<(i32, Vec<String>)> {
+    let world = World::new(cluster).await;
+    let instance = |version: &str| {
+        json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+            "metadata": {"name": "flux", "namespace": NAMESPACE},
+            "spec": {"distribution": {"version": version, "registry": "ghcr.io/fluxcd"}, "components": ["source-controller"]}})
+    };
+    for (file, version) in [("flux.json", "2.9.2"), ("other.json", "2.9.4")] {
+        std::fs::write(world.plane.folder().join(file), instance(version).to_string()).unwrap();
+    }
+    let mut found = vec![];
+    for line in LINES {
+        let mark = world.plane.audit().mark().await.unwrap();
+        let mut program = command(world.kubeconfig.path(), world.plane.folder());
+        program.current_dir(world.plane.folder()).args(line.split_whitespace()).env("PASSWORD", "pppppppp");
+        program.stdin(Stdio::null()).stderr(Stdio::piped());
+        if has_reader {
+            program.stdout(Stdio::piped());
+        } else {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            program.stdout(writer);
+        }
+        let run = finish(program).await;
+        eprintln!("{line}: {} {}", run.code, run.stderr);
+        let writes = world.plane.audit().since(mark).await.unwrap().by_user(USER).writes();
+        // A lease is renewed as often as a run takes long.
+        let writes = writes.only(|one| !["leases", "events"].contains(&one.resource.as_str()));
+        let mut writes: Vec<String> =
+            writes.0.iter().map(|one| format!("{} {} {} {}", one.verb, one.resource, one.name, one.status)).collect();
+        writes.sort();
+        found.push((run.code, writes));
+    }
+    found
+}
+
+async fn without_a_reader_every_command_ends_the_same_and_asks_the_same_of_the_api_server(cluster: TestCluster) {
+    let (open, closed) = tokio::join!(endings(&cluster, true), endings(&cluster, false));
+    for ((line, open), closed) in LINES.iter().zip(open).zip(closed) {
+        assert_eq!(open, closed, "{line}");
+    }
+}
