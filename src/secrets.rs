@@ -8,6 +8,7 @@
 
 mod age;
 mod basic_auth;
+mod bearer_token;
 mod bucket;
 mod github_app;
 mod known_hosts;
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 pub use basic_auth::BasicAuth;
+pub use bearer_token::BearerToken;
 pub use bucket::Bucket;
 pub use github_app::{GithubApp, Installation};
 pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
@@ -47,6 +49,7 @@ pub const MAX_BYTES: usize = 1_048_576;
 #[derive(Clone, Debug)]
 pub enum Credentials {
     BasicAuth(BasicAuth),
+    BearerToken(BearerToken),
     Registry(Registry),
     Ssh(Ssh),
     GithubApp(GithubApp),
@@ -106,6 +109,7 @@ impl Credentials {
     pub fn content(&self) -> Result<Content, SecretError> {
         let content = match self {
             Credentials::BasicAuth(c) => c.content(),
+            Credentials::BearerToken(c) => c.content(),
             Credentials::Registry(c) => c.content(),
             Credentials::Ssh(c) => c.content(),
             Credentials::GithubApp(c) => c.content(),
@@ -128,6 +132,7 @@ impl Credentials {
     pub fn check(&self, now: Timestamp) -> Result<Warnings, SecretError> {
         match self {
             Credentials::BasicAuth(c) => c.check(),
+            Credentials::BearerToken(c) => c.check(),
             Credentials::Registry(c) => c.check(),
             Credentials::Ssh(c) => c.check(),
             Credentials::GithubApp(c) => c.check(),
