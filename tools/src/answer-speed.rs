@@ -63,7 +63,11 @@ fn main() -> ExitCode {
         eprintln!("not measured: it {reason}");
         return ExitCode::SUCCESS;
     }
-    let runs = env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(21);
+    let runs = env::args_os()
+        .filter_map(|word| word.into_string().ok())
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(21);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(measure(runs))) {
         Ok(()) => ExitCode::SUCCESS,

@@ -40,8 +40,8 @@ async fn main() -> Fallible<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let progress: fn(&str) =
-        if std::env::args().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
-    let with_operator = std::env::args().any(|argument| argument == "operator");
+        if std::env::args_os().any(|argument| argument == "-v") { |line| eprintln!("{line}") } else { |_| () };
+    let with_operator = std::env::args_os().any(|argument| argument == "operator");
     let actor = if with_operator { Actor::Operator } else { Actor::InProcess };
     let report = matrix::run(actor, Extent::Full, WORKERS, progress).await?;
     println!("requests failed; in brackets how many of these the same run got over, the others the next one");

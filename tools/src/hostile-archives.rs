@@ -78,7 +78,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn main() {
-    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "fuzz/hostile/archive".to_owned()));
+    let folder = PathBuf::from(
+        std::env::args_os()
+            .filter_map(|word| word.into_string().ok())
+            .nth(1)
+            .unwrap_or_else(|| "fuzz/hostile/archive".to_owned()),
+    );
     std::fs::create_dir_all(&folder).unwrap();
     let new = Archive::new;
     let size =

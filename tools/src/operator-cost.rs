@@ -52,7 +52,11 @@ async fn main() -> Fallible<()> {
         println!("not measured: it {reason}");
         return Ok(());
     }
-    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let numbers: Vec<u64> = std::env::args_os()
+        .filter_map(|word| word.into_string().ok())
+        .skip(1)
+        .filter_map(|text| text.parse().ok())
+        .collect();
     let minutes = numbers.first().copied().unwrap_or(10);
     let count = usize::try_from(numbers.get(1).copied().unwrap_or(10_000))?;
     let beside = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("flux-operator"));

@@ -117,12 +117,12 @@ async fn distant(site: &Site) -> Fallible<Distant> {
         let seen = run(site).await?;
         far.install_requests = seen.len();
         far.install.push(until_last_apply(&seen));
-        if round == 0 && std::env::args().any(|argument| argument == "--timeline") {
+        if round == 0 && std::env::args_os().any(|argument| argument == "--timeline") {
             timeline(&seen);
         }
         let seen = run(site).await?;
         far.steady.push(spent(&seen));
-        if round == 0 && std::env::args().any(|argument| argument == "--timeline") {
+        if round == 0 && std::env::args_os().any(|argument| argument == "--timeline") {
             timeline(&seen);
         }
 

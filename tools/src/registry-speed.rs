@@ -54,7 +54,7 @@ const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstanc
     metadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<String> = env::args_os().filter_map(|word| word.into_string().ok()).skip(1).collect();
     if let Some((measure::CHILD, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return measure::measure(command);
     }

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 
 fn release() -> Fallible<()> {
     let mut arguments: BTreeMap<String, String> = BTreeMap::new();
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).skip(1).collect();
     for pair in words.chunks(2) {
         let [flag, value] = pair else { return Err(format!("{} needs a value", pair.join(" ")).into()) };
         arguments.insert(flag.clone(), value.clone());

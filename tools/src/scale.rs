@@ -40,7 +40,7 @@ const CONCURRENCY: usize = 32;
 const USER: &str = "measured";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<String> = env::args_os().filter_map(|word| word.into_string().ok()).skip(1).collect();
     if let Some(("--measure", command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return measure(command);
     }
