@@ -7,6 +7,7 @@ mod build_instance;
 mod bundle;
 mod config;
 mod create_instance;
+mod create_secret;
 mod distribution;
 mod explain;
 mod habits;

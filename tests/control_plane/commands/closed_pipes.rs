@@ -11,11 +11,14 @@ use crate::support::runner::command;
 use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![without_a_reader_every_command_ends_the_same_and_asks_the_same_of_the_api_server]
+    cluster_tests![
+        without_a_reader_commands_that_ask_an_operator_write_the_same_and_end_the_same,
+        without_a_reader_commands_that_do_the_work_themselves_write_the_same_and_end_the_same,
+    ]
 }
 
 /// Lines for an empty cluster, each on what the one before it left. Those that print and go on are among them.
-const LINES: &[&str] = &[
+const THROUGH_AN_OPERATOR: &[&str] = &[
     "install --image registry.example.com/flux-operator:v1 --wait=false -f flux.json",
     "suspend instance",
     "wait instance --timeout 1s",
@@ -23,14 +26,16 @@ const LINES: &[&str] = &[
     "create secret basic-auth git --username u --password-env PASSWORD",
     "delete instance flux --with-suspend --yes --timeout 10s",
     "uninstall operator --yes",
+];
+const IN_PROCESS: &[&str] = &[
     "apply instance -f flux.json --in-process --wait=false",
     "plan instance -f other.json",
+    "delete instance flux --with-suspend --yes --timeout 10s",
     "migrate bootstrap --apply --yes",
-    "uninstall instance --in-process --yes",
 ];
 
 /// The exit code of each line, and what it wrote, in order of verb and resource.
-async fn endings(cluster: &TestCluster, has_reader: bool) -> Vec<(i32, Vec<String>)> {
+async fn endings(cluster: &TestCluster, lines: &[&str], has_reader: bool) -> Vec<(i32, Vec<String>)> {
     let world = World::new(cluster).await;
     let instance = |version: &str| {
         json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
@@ -41,7 +46,7 @@ async fn endings(cluster: &TestCluster, has_reader: bool) -> Vec<(i32, Vec<Strin
         std::fs::write(world.plane.folder().join(file), instance(version).to_string()).unwrap();
     }
     let mut found = vec![];
-    for line in LINES {
+    for line in lines {
         let mark = world.plane.audit().mark().await.unwrap();
         let mut program = command(world.kubeconfig.path(), world.plane.folder());
         program.current_dir(world.plane.folder()).args(line.split_whitespace()).env("PASSWORD", "pppppppp");
@@ -66,9 +71,17 @@ async fn endings(cluster: &TestCluster, has_reader: bool) -> Vec<(i32, Vec<Strin
     found
 }
 
-async fn without_a_reader_every_command_ends_the_same_and_asks_the_same_of_the_api_server(cluster: TestCluster) {
-    let (open, closed) = tokio::join!(endings(&cluster, true), endings(&cluster, false));
-    for ((line, open), closed) in LINES.iter().zip(open).zip(closed) {
+async fn ends_the_same_without_a_reader(cluster: &TestCluster, lines: &[&str]) {
+    let (open, closed) = tokio::join!(endings(cluster, lines, true), endings(cluster, lines, false));
+    for ((line, open), closed) in lines.iter().zip(open).zip(closed) {
         assert_eq!(open, closed, "{line}");
     }
+}
+
+async fn without_a_reader_commands_that_ask_an_operator_write_the_same_and_end_the_same(cluster: TestCluster) {
+    ends_the_same_without_a_reader(&cluster, THROUGH_AN_OPERATOR).await;
+}
+
+async fn without_a_reader_commands_that_do_the_work_themselves_write_the_same_and_end_the_same(cluster: TestCluster) {
+    ends_the_same_without_a_reader(&cluster, IN_PROCESS).await;
 }
