@@ -725,7 +725,7 @@ spec:
         assert_eq!(edits, ["8 Kustomization/x kustomize/v1beta2 kustomize/v1", "13 Kustomization/apps v1beta2 v1"]);
         assert_eq!((stays, text), (vec![], literal.replace("v1beta2", "v1")));
         for patch in [
-            "'apiVersion: helm.toolkit.fluxcd.io/v2beta1\n\n  kind: HelmRelease\n\n  metadata: {name: it''s}'",
+            "'apiVersion: helm.toolkit.fluxcd.io/v2beta1\n\n    kind: HelmRelease\n\n    metadata: {name: it''s}'",
             "\"apiVersion: helm.toolkit.fluxcd.io/v2beta1\\nkind: HelmRelease\\nmetadata: {name: x}\\n\"",
             "'{\"apiVersion\": \"helm.toolkit.fluxcd.io/v2beta1\", \"kind\": \"HelmRelease\", \"metadata\": {\"name\": \"x\"}}'",
             "\"{\\\"apiVersion\\\":\\\"helm.toolkit.fluxcd.io/v2beta1\\\",\\\"kind\\\":\\\"HelmRelease\\\"}\"",
