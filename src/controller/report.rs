@@ -96,8 +96,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
                 // A definition that is back has no report, as it had none before: nothing else would ask for one.
-                let is_back = reports.is_served() && !std::mem::replace(&mut is_defined, reports.is_served());
-                if is_back || annotations(&before) != annotations(&seen) {
+                let was_defined = std::mem::replace(&mut is_defined, reports.is_served());
+                if (is_defined && !was_defined) || annotations(&before) != annotations(&seen) {
                     shared.telemetry.asked(Controller::Report);
                     (due, is_asked) = (soon(due), true);
                 }

@@ -49,7 +49,7 @@ fn neither_a_bundle_nor_its_views_nor_a_page_of_it_holds_a_secret() {
         assert!(text.contains(kept), "{kept} is not in {text}");
     }
     let page = run(&["report", "-", "--from", name, "-n", "flux-system"]).exits(0).stdout;
-    assert!(page.contains("GitOperationFailed") && !page.contains("canary"), "{page}");
+    assert!(page.contains("source-of-words") && !page.contains("canary"), "{page}");
 }
 
 #[test]
