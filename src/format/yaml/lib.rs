@@ -13,10 +13,12 @@ use std::io::Read;
 use serde::Serialize;
 use serde_json::{Number, Value};
 
+mod go;
 mod mend;
 mod positions;
 mod simple;
 
+pub use go::{GoDocument, KeyCause, KeyNote, parse_first_as_go};
 use mend::Mended;
 pub use positions::{Positions, parse_positions};
 

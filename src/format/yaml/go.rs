@@ -1,0 +1,552 @@
+//! One document as `sigs.k8s.io/yaml` reads it: what controllers written in Go make of a text.
+//!
+//! [`parse_documents`](super::parse_documents) reads what a person wrote, and is stricter. Text that a template made, and
+//! manifests whose templates depend on how they are read, have to mean the same here as they do there: the last of two equal
+//! keys counts, keys that are not text become text (`n: x` has the key `false`), unknown tags are dropped, a float without
+//! fraction is an integer. Where that may surprise, a [`KeyNote`] says so.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Number, Value};
+use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
+
+use super::mend::Mended;
+use super::{Location, MAX_DEPTH, MAX_INPUT_BYTES, MAX_NODES, YamlError, checked};
+
+/// A document, and the keys in it that were not taken as they are written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoDocument {
+    pub value: Value,
+    pub notes: Vec<KeyNote>,
+}
+
+/// A key that a reader may take for something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyNote {
+    pub location: Location,
+    /// The key as it became.
+    pub key: String,
+    pub cause: KeyCause,
+}
+
+/// What is special about a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyCause {
+    /// The mapping had the key already; this value replaced the other one.
+    Duplicate,
+    /// It was written like this, and is a boolean by the rules of YAML 1.1.
+    Boolean(String),
+}
+
+/// Reads the first document of a text; `None` when there is none. Nothing behind it is looked at.
+///
+/// # Errors
+/// A syntax error, an unknown alias, a null key, a number that JSON cannot carry (`.inf`), or one of the limits of
+/// [`parse_documents`](super::parse_documents).
+pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
+    let text = checked(text)?;
+    parse_first(text).or_else(|error| match Mended::of(text) {
+        Some(mended) => {
+            parse_first(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
+        }
+        None => Err(error),
+    })
+}
+
+fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let mut reader = Reader { text, ..Reader::default() };
+    for item in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = item.map_err(|error| YamlError::Syntax {
+            message: error.info(),
+            location: Some(Location { line: error.marker().line() as u64, column: error.marker().col() as u64 + 1 }),
+        })?;
+        match event {
+            Event::DocumentStart(..) => reader.started = true,
+            Event::DocumentEnd => break,
+            event => reader.event(event, &span)?,
+        }
+    }
+    let document = |value| GoDocument { value, notes: reader.notes };
+    Ok(reader.started.then(|| document(reader.root.unwrap_or(Value::Null))))
+}
+
+/// A value by the rules of YAML 1.1 as `go-yaml` 2 resolves them, before JSON knows one kind of number only.
+enum Scalar {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Unsigned(u64),
+    Float(f64),
+    Text(String),
+}
+
+/// A key that waits for its value.
+enum Key {
+    Field { key: String, location: Location },
+    Merge { location: Location },
+}
+
+enum Shape {
+    Items(Vec<Value>),
+    Fields { fields: Map<String, Value>, key: Option<Key> },
+}
+
+struct Open {
+    shape: Shape,
+    anchor: usize,
+    /// Nodes read before it.
+    nodes_before: usize,
+}
+
+#[derive(Clone)]
+struct Anchored {
+    value: Value,
+    nodes: usize,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Reader<'t> {
+    text: &'t str,
+    started: bool,
+    root: Option<Value>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Anchored>,
+    notes: Vec<KeyNote>,
+    nodes: usize,
+    copied_bytes: usize,
+}
+
+impl Reader<'_> {
+    fn event(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
+        let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.count(1, location)?;
+                let is_merge = text == "<<"
+                    && style == ScalarStyle::Plain
+                    && tag.as_deref().is_none_or(|tag| short(tag).as_deref() == Some("merge"));
+                if is_merge && self.take_merge_key(location) {
+                    return Ok(());
+                }
+                let mut text = text.into_owned();
+                // The library ends such a scalar with a line break, though there is none.
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+                    && !self.text.ends_with(['\n', '\r'])
+                    && text.ends_with('\n')
+                    && span.end.byte_offset().is_some_and(|end| end >= self.text.len())
+                {
+                    text.pop();
+                }
+                if text.contains(UNICODE_BREAKS) && is_flow_text(style, span.slice(self.text).unwrap_or_default()) {
+                    text = fold_unicode_breaks(&text);
+                }
+                let scalar = resolve(&text, style == ScalarStyle::Plain, tag.as_deref(), location)?;
+                if self.awaits_key() {
+                    let key = key_text(&scalar, location)?;
+                    if matches!(scalar, Scalar::Bool(_)) && text != key {
+                        self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Boolean(text) });
+                    }
+                    if anchor > 0 {
+                        let value = value_of(scalar, location)?;
+                        self.anchors.insert(anchor, Anchored { value, nodes: 1, bytes: key.len() });
+                    }
+                    self.take_key(Key::Field { key, location });
+                    return Ok(());
+                }
+                let value = value_of(scalar, location)?;
+                self.finish(value, anchor, self.nodes - 1)
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(Shape::Items(Vec::new()), anchor, location),
+            Event::MappingStart(_, anchor, _) => {
+                self.begin(Shape::Fields { fields: Map::new(), key: None }, anchor, location)
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = self.open.pop() else { return Ok(()) };
+                let value = match open.shape {
+                    Shape::Items(items) => Value::Array(items),
+                    Shape::Fields { fields, .. } => Value::Object(fields),
+                };
+                self.finish(value, open.anchor, open.nodes_before)
+            }
+            Event::Alias(anchor) => {
+                let Some(anchored) = self.anchors.get(&anchor).cloned() else {
+                    return Err(refused("the alias refers to what contains it", location));
+                };
+                self.count(anchored.nodes, location)?;
+                self.copied_bytes = self.copied_bytes.saturating_add(anchored.bytes);
+                if self.copied_bytes > MAX_INPUT_BYTES {
+                    return Err(refused("the document grows beyond what is read at most (aliases)", location));
+                }
+                if self.awaits_key() {
+                    let key = alias_key(&anchored.value, location)?;
+                    self.take_key(Key::Field { key, location });
+                    return Ok(());
+                }
+                self.finish(anchored.value, 0, self.nodes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&mut self, nodes: usize, location: Location) -> Result<(), YamlError> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        if self.nodes > MAX_NODES {
+            return Err(refused("the document grows beyond what is read at most (aliases, keys)", location));
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, shape: Shape, anchor: usize, location: Location) -> Result<(), YamlError> {
+        if self.awaits_key() {
+            return Err(refused(
+                "a key must be text, not a mapping or a list (templates like {{ … }} need quotes)",
+                location,
+            ));
+        }
+        if self.open.len() >= MAX_DEPTH {
+            let message = format!("nesting is deeper than the {MAX_DEPTH} levels that are read at most");
+            return Err(refused(&message, location));
+        }
+        let nodes_before = self.nodes;
+        self.count(1, location)?;
+        self.open.push(Open { shape, anchor, nodes_before });
+        Ok(())
+    }
+
+    fn awaits_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { shape: Shape::Fields { key: None, .. }, .. }))
+    }
+
+    fn take_merge_key(&mut self, location: Location) -> bool {
+        let awaits = self.awaits_key();
+        if awaits {
+            self.take_key(Key::Merge { location });
+        }
+        awaits
+    }
+
+    fn take_key(&mut self, new: Key) {
+        if let Some(Open { shape: Shape::Fields { key, .. }, .. }) = self.open.last_mut() {
+            *key = Some(new);
+        }
+    }
+
+    /// Puts a whole value where it belongs.
+    fn finish(&mut self, value: Value, anchor: usize, nodes_before: usize) -> Result<(), YamlError> {
+        if anchor > 0 {
+            let nodes = self.nodes.saturating_sub(nodes_before).max(1);
+            let anchored = Anchored { nodes, bytes: text_bytes(&value), value: value.clone() };
+            self.anchors.insert(anchor, anchored);
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(value);
+            return Ok(());
+        };
+        match &mut open.shape {
+            Shape::Items(items) => items.push(value),
+            Shape::Fields { fields, key } => match key.take() {
+                Some(Key::Field { key, location }) => {
+                    if fields.insert(key.clone(), value).is_some() {
+                        self.notes.push(KeyNote { location, key, cause: KeyCause::Duplicate });
+                    }
+                }
+                Some(Key::Merge { location }) => merge(fields, value, location)?,
+                None => {}
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Merges as `go-yaml` 2 does: where the merge key stands, so that only what comes after it wins.
+fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> Result<(), YamlError> {
+    let refuse = || refused("map merge requires map or sequence of maps as the value", location);
+    let sources = match value {
+        Value::Object(source) => vec![source],
+        Value::Array(items) => items
+            .into_iter()
+            .rev()
+            .map(|item| match item {
+                Value::Object(source) => Ok(source),
+                _ => Err(refuse()),
+            })
+            .collect::<Result<_, _>>()?,
+        _ => return Err(refuse()),
+    };
+    for source in sources {
+        fields.extend(source);
+    }
+    Ok(())
+}
+
+/// Characters that YAML 1.1 takes as line breaks, and YAML 1.2 does not.
+const UNICODE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Tells whether line breaks of a scalar are folded. An escape sequence makes no line break, and is not told from one here.
+fn is_flow_text(style: ScalarStyle, written: &str) -> bool {
+    match style {
+        ScalarStyle::Plain | ScalarStyle::SingleQuoted => true,
+        ScalarStyle::DoubleQuoted => !written.contains('\\'),
+        _ => false,
+    }
+}
+
+/// Folds the line breaks of YAML 1.1: blanks around them go, a next line is one space or, with others, a line feed.
+fn fold_unicode_breaks(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(UNICODE_BREAKS) {
+        let (before, behind) = rest.split_at(at);
+        folded.push_str(before.trim_end_matches([' ', '\t']));
+        let after = behind.trim_start_matches(|c: char| UNICODE_BREAKS.contains(&c) || matches!(c, ' ' | '\t' | '\n'));
+        let run = behind.len() - after.len();
+        let breaks: Vec<char> = behind[..run]
+            .chars()
+            .filter(|c| !matches!(c, ' ' | '\t'))
+            .map(|c| if c == '\u{85}' { '\n' } else { c })
+            .collect();
+        match breaks.as_slice() {
+            ['\n'] => folded.push(' '),
+            ['\n', others @ ..] => folded.extend(others),
+            all => folded.extend(all),
+        }
+        rest = after;
+    }
+    folded.push_str(rest);
+    folded
+}
+
+fn refused(message: &str, location: Location) -> YamlError {
+    YamlError::Syntax { message: message.to_owned(), location: Some(location) }
+}
+
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + text_bytes(value)).sum(),
+        _ => 0,
+    }
+}
+
+/// The name of a tag of YAML's own (`!!int` is `int`).
+fn short(tag: &Tag) -> Option<String> {
+    if let Some(core) = tag.core_suffix() {
+        return Some(core.to_owned());
+    }
+    tag.suffix_in_namespace("tag:yaml.org,2002:").map(|suffix| suffix.into_owned())
+}
+
+fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) -> Result<Scalar, YamlError> {
+    let Some(tag) = tag else {
+        return Ok(if is_plain { resolve_plain(text) } else { Scalar::Text(text.to_owned()) });
+    };
+    let is_unspecific =
+        tag.handle() == "!" && tag.suffix().is_empty() || tag.handle().is_empty() && tag.suffix() == "!";
+    if is_unspecific {
+        return Ok(resolve_plain(text));
+    }
+    let wanted = short(tag);
+    let resolved = match wanted.as_deref() {
+        Some("bool" | "int" | "float" | "null") => resolve_plain(text),
+        // Also of tags that are not known: they are dropped, and the text stays.
+        _ => return Ok(Scalar::Text(text.to_owned())),
+    };
+    Ok(match (wanted.as_deref(), resolved) {
+        (Some("bool"), Scalar::Bool(value)) => Scalar::Bool(value),
+        (Some("int"), value @ (Scalar::Int(_) | Scalar::Unsigned(_))) => value,
+        (Some("float"), value @ Scalar::Float(_)) => value,
+        (Some("float"), Scalar::Int(value)) => Scalar::Float(value as f64),
+        (Some("float"), Scalar::Unsigned(value)) => Scalar::Float(value as f64),
+        (Some("null"), Scalar::Null) => Scalar::Null,
+        (wanted, _) => {
+            return Err(refused(&format!("cannot decode `{text}` as a !!{}", wanted.unwrap_or_default()), location));
+        }
+    })
+}
+
+fn resolve_plain(text: &str) -> Scalar {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Scalar::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Scalar::Bool(false);
+        }
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Scalar::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
+        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
+        _ => {}
+    }
+    let other = || Scalar::Text(text.to_owned());
+    match text.as_bytes().first() {
+        Some(b'.') => match text.parse::<f64>() {
+            Ok(float) if is_float(text) && float.is_finite() => Scalar::Float(float),
+            _ => other(),
+        },
+        Some(b'+' | b'-' | b'0'..=b'9') => number(&text.replace('_', "")).unwrap_or_else(other),
+        _ => other(),
+    }
+}
+
+/// Reads a number as Go does with base 0: `0x1f`, `0b1`, `0o17`, and `017` for octal.
+fn number(text: &str) -> Option<Scalar> {
+    let (is_negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let is_signed = digits.len() != text.len();
+    let lower = digits.to_ascii_lowercase();
+    let (base, digits) = match lower.get(..2) {
+        Some("0x") => (16, &lower[2..]),
+        Some("0b") => (2, &lower[2..]),
+        Some("0o") => (8, &lower[2..]),
+        _ if lower.len() > 1 && lower.starts_with('0') => (8, &lower[1..]),
+        _ => (10, lower.as_str()),
+    };
+    // A second sign is no number, but Rust's reader would take it.
+    if digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && let Ok(magnitude) = u64::from_str_radix(digits, base)
+    {
+        if is_negative {
+            if let Ok(value) = i64::try_from(-i128::from(magnitude)) {
+                return Some(Scalar::Int(value));
+            }
+        } else if let Ok(value) = i64::try_from(magnitude) {
+            return Some(Scalar::Int(value));
+        } else if !is_signed {
+            return Some(Scalar::Unsigned(magnitude));
+        }
+    }
+    let float = is_float(text).then(|| text.parse::<f64>().ok()).flatten()?;
+    float.is_finite().then_some(Scalar::Float(float))
+}
+
+/// Tells whether a text is `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+fn is_float(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))),
+        None => (text, None),
+    };
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_mantissa = match mantissa.split_once('.') {
+        Some(("", fraction)) => !fraction.is_empty() && are_digits(fraction),
+        Some((whole, fraction)) => are_digits(whole) && are_digits(fraction),
+        None => !mantissa.is_empty() && are_digits(mantissa),
+    };
+    is_mantissa && exponent.is_none_or(|exponent| !exponent.is_empty() && are_digits(exponent))
+}
+
+fn key_text(scalar: &Scalar, location: Location) -> Result<String, YamlError> {
+    Ok(match scalar {
+        Scalar::Text(text) => text.clone(),
+        Scalar::Bool(value) => value.to_string(),
+        Scalar::Int(value) => value.to_string(),
+        Scalar::Unsigned(value) => value.to_string(),
+        // Go writes keys with the digits of a 32-bit float.
+        Scalar::Float(value) if value.is_nan() => ".nan".to_owned(),
+        Scalar::Float(value) if value.is_infinite() => (if *value < 0.0 { "-.inf" } else { ".inf" }).to_owned(),
+        Scalar::Float(value) => (*value as f32).to_string(),
+        Scalar::Null => return Err(refused("unsupported map key of type null: a key must be text", location)),
+    })
+}
+
+fn alias_key(value: &Value, location: Location) -> Result<String, YamlError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
+        _ => Err(refused("a key must be text, not null, a mapping or a list", location)),
+    }
+}
+
+/// The value after its way through JSON, which Go decodes into `int64` where it can.
+fn value_of(scalar: Scalar, location: Location) -> Result<Value, YamlError> {
+    Ok(match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Bool(value) => Value::Bool(value),
+        Scalar::Int(value) => Value::from(value),
+        Scalar::Unsigned(value) => Value::from(value as f64),
+        Scalar::Text(text) => Value::String(text),
+        Scalar::Float(value) if !value.is_finite() => {
+            let name = if value.is_nan() {
+                "NaN"
+            } else if value < 0.0 {
+                "-Inf"
+            } else {
+                "+Inf"
+            };
+            return Err(refused(&format!("json: unsupported value: {name}"), location));
+        }
+        Scalar::Float(value) => float(value),
+    })
+}
+
+/// A float as Go writes and reads it again: without a fraction and below 2⁶³ it is an integer.
+fn float(value: f64) -> Value {
+    let is_whole = value.fract() == 0.0 && value.abs() < 1e20;
+    // Rust prints the same digits as Go here: the fewest that name the float, then zeros.
+    match is_whole.then(|| value.to_string().parse::<i64>()) {
+        Some(Ok(integer)) => Value::from(integer),
+        _ => Number::from_f64(value).map_or(Value::Null, Value::Number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{KeyCause, parse_first_as_go};
+
+    fn value(text: &str) -> Value {
+        parse_first_as_go(text).unwrap().unwrap().value
+    }
+
+    #[test]
+    fn numbers_are_those_of_go() {
+        let read = value("[1.0, 1.5e3, 1e20, 0644, 0o17, 0x_1f, -0b11, 08, 1_000, +5, -0.0, .5, 18446744073709551615]");
+        let wanted = json!([1, 1500, 1e20, 420, 15, 31, -3, 8, 1000, 5, 0, 0.5, 18446744073709551615.0]);
+        assert_eq!(read, wanted);
+        assert_eq!(value("[1.2.3, 1e, ._5, 12:30:45, 2024-01-02, --1, 1e999]").as_array().unwrap().len(), 7);
+        assert!(
+            value("[1.2.3, 1e, 12:30:45, 2024-01-02, --1, 1e999]").as_array().unwrap().iter().all(Value::is_string)
+        );
+        assert!(parse_first_as_go("a: .inf").is_err());
+    }
+
+    #[test]
+    fn keys_become_text_and_the_last_of_two_counts() {
+        assert_eq!(
+            value("{1: a, 2.5: b, true: c, 0x10: d, n: e, \"n\": f}"),
+            json!({"1": "a", "2.5": "b", "true": "c", "16": "d", "false": "e", "n": "f"})
+        );
+        let document = parse_first_as_go("a: 1\non: 2\na: 3\n").unwrap().unwrap();
+        assert_eq!(document.value, json!({"a": 3, "true": 2}));
+        let causes: Vec<_> = document.notes.into_iter().map(|note| note.cause).collect();
+        assert_eq!(causes, [KeyCause::Boolean("on".into()), KeyCause::Duplicate]);
+        assert!(parse_first_as_go("null: a").is_err() && parse_first_as_go("? [a]\n: b").is_err());
+    }
+
+    #[test]
+    fn tags_anchors_and_merge_keys_are_resolved() {
+        assert_eq!(value("[!!str 5, !x 5, !x , ! 5, !!float 5] "), json!(["5", "5", "", 5, 5]));
+        assert_eq!(
+            value("a: &a {x: 1, z: 2}\nb: {x: 0, <<: *a, z: 3}\n"),
+            json!({"a": {"x": 1, "z": 2}, "b": {"x": 1, "z": 3}})
+        );
+        assert!(parse_first_as_go("a: &a [*a]").is_err() && parse_first_as_go("<<: 5").is_err());
+        let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
+        assert!(parse_first_as_go(&format!("a0: &a0 [x]\n{bomb}")).is_err());
+    }
+
+    #[test]
+    fn only_the_first_document_is_read() {
+        assert_eq!(value("---\n# c\na: 1\n...\n{{{"), json!({"a": 1}));
+        assert_eq!(parse_first_as_go("# nothing\n").unwrap(), None);
+        assert_eq!(value("a: |\n  x"), json!({"a": "x"}));
+        assert_eq!(value("'a\u{2028}  b\u{85} c'"), json!("a\u{2028}b c"));
+    }
+}
