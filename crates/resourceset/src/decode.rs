@@ -1,0 +1,130 @@
+//! Fields of a manifest with the types that Go gives them: numbers and booleans become text where text is wanted, null is
+//! nothing, and everything else of another type is refused.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// A field of another type.
+#[derive(Debug)]
+pub struct WrongType(pub String);
+
+static NOTHING: Value = Value::Null;
+
+/// An object of a manifest and where it stands.
+pub struct Fields<'v> {
+    fields: Option<&'v Map<String, Value>>,
+    path: String,
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn wrong(path: &str, wanted: &str, found: &Value) -> WrongType {
+    WrongType(format!("{path} is {}, not {wanted}", kind_of(found)))
+}
+
+impl<'v> Fields<'v> {
+    pub fn of(value: &'v Value, path: impl Into<String>) -> Result<Fields<'v>, WrongType> {
+        let path = path.into();
+        match value {
+            Value::Null => Ok(Fields { fields: None, path }),
+            Value::Object(fields) => Ok(Fields { fields: Some(fields), path }),
+            _ => Err(wrong(if path.is_empty() { "the document" } else { &path }, "an object", value)),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    /// The value of a field; like Go, in any case of its letters when there is none of the very name.
+    pub fn get(&self, name: &str) -> &'v Value {
+        let Some(fields) = self.fields else { return &NOTHING };
+        fields
+            .get(name)
+            .or_else(|| fields.iter().rfind(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value))
+            .unwrap_or(&NOTHING)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.is_some_and(|fields| fields.contains_key(name))
+    }
+
+    pub fn object(&self, name: &str) -> Result<Fields<'v>, WrongType> {
+        Fields::of(self.get(name), self.path(name))
+    }
+
+    pub fn text(&self, name: &str) -> Result<String, WrongType> {
+        as_text(self.get(name)).ok_or_else(|| wrong(&self.path(name), "text", self.get(name)))
+    }
+
+    pub fn boolean(&self, name: &str) -> Result<bool, WrongType> {
+        match self.get(name) {
+            Value::Null => Ok(false),
+            Value::Bool(value) => Ok(*value),
+            other => Err(wrong(&self.path(name), "a boolean", other)),
+        }
+    }
+
+    pub fn list(&self, name: &str) -> Result<&'v [Value], WrongType> {
+        match self.get(name) {
+            Value::Null => Ok(&[]),
+            Value::Array(items) => Ok(items),
+            other => Err(wrong(&self.path(name), "a list", other)),
+        }
+    }
+
+    /// The objects of a list, each with its path.
+    pub fn objects(&self, name: &str) -> Result<Vec<Fields<'v>>, WrongType> {
+        let path = self.path(name);
+        self.list(name)?.iter().enumerate().map(|(index, item)| Fields::of(item, format!("{path}[{index}]"))).collect()
+    }
+
+    pub fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, WrongType> {
+        let path = self.path(name);
+        match self.get(name) {
+            Value::Null => Ok(BTreeMap::new()),
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(key, value)| {
+                    let text = as_text(value).ok_or_else(|| wrong(&format!("{path}[{key:?}]"), "text", value))?;
+                    Ok((key.clone(), text))
+                })
+                .collect(),
+            other => Err(wrong(&path, "an object", other)),
+        }
+    }
+
+    pub fn text_list(&self, name: &str) -> Result<Vec<String>, WrongType> {
+        let path = self.path(name);
+        self.list(name)?.iter().map(|item| as_text(item).ok_or_else(|| wrong(&path, "a list of text", item))).collect()
+    }
+
+    /// The names of fields that are not among the known ones.
+    pub fn unknown(&self, known: &[&str]) -> Vec<String> {
+        let Some(fields) = self.fields else { return Vec::new() };
+        fields
+            .keys()
+            .filter(|key| !known.iter().any(|k| key.eq_ignore_ascii_case(k)))
+            .map(|key| self.path(key))
+            .collect()
+    }
+}
+
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}

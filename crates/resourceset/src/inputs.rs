@@ -1,0 +1,245 @@
+//! Inputs: which providers a ResourceSet takes, and the input sets that come of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+use crate::error::{BuildError, BuildErrorKind, InputName};
+use crate::manifest::{InputStrategy, ProviderReference};
+use crate::warning::{Warning, WarningKind};
+
+/// Most input sets that a Permute strategy makes.
+pub const MAX_PERMUTATIONS: usize = 10_000;
+
+/// The object that inputs come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SourceId {
+    /// `apiVersion`.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// An object and the sets that it offers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InputSource {
+    /// The object.
+    pub id: SourceId,
+    /// Its labels, for selectors.
+    pub labels: BTreeMap<String, String>,
+    /// The sets.
+    pub sets: Vec<Map<String, Value>>,
+}
+
+/// What templates are rendered with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputSet {
+    /// The values, `provider` or the names of a permutation among them.
+    pub values: Map<String, Value>,
+    /// Where it comes from; `None` for a permutation.
+    pub source: Option<SourceId>,
+}
+
+impl InputSet {
+    /// Names the set for a person.
+    pub fn name(&self, index: usize) -> InputName {
+        let id = match self.values.get("id") {
+            Some(Value::String(id)) => Some(id.clone()),
+            Some(Value::Number(id)) => Some(id.to_string()),
+            _ => None,
+        };
+        InputName { index, id, source: self.source.clone() }
+    }
+}
+
+/// The checksum that identifiers are made of.
+pub fn adler32(text: &str) -> u32 {
+    adler2::adler32_slice(text.as_bytes())
+}
+
+/// Takes the sources that references name, each once, by kind, namespace and name.
+///
+/// The sources are those of the namespace of the ResourceSet. Where a name is there twice, a reference by name takes the last
+/// and a selector the first. A name that is missing and a selector that matches nothing are warnings.
+///
+/// # Errors
+/// A reference without name and selector, and selectors that are not valid.
+pub fn select<'s>(
+    sources: &'s [InputSource],
+    references: &[ProviderReference],
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<&'s InputSource>, BuildError> {
+    type Key<'s> = (&'s str, &'s str, &'s str, &'s str);
+    fn key(source: &InputSource) -> Key<'_> {
+        let id = &source.id;
+        (&id.kind, &id.namespace, &id.name, &id.api_version)
+    }
+    let refused = |text: String| BuildError::new(BuildErrorKind::Selection, text);
+    let mut selected: BTreeMap<Key<'s>, &InputSource> = BTreeMap::new();
+    for (index, reference) in references.iter().enumerate() {
+        let mut missing = |what: String| {
+            let text = format!("spec.inputsFrom[{index}]: {what}");
+            warnings.push(Warning::new(WarningKind::MissingProvider, text));
+        };
+        if !reference.name.is_empty() {
+            match sources.iter().rfind(|source| source.id.name == reference.name) {
+                Some(source) => {
+                    selected.insert(key(source), source);
+                }
+                None => missing(format!("there is no provider {:?}", reference.name)),
+            }
+            continue;
+        }
+        let Some(selector) = &reference.selector else {
+            return Err(refused("input provider reference must have either name or selector set".into()));
+        };
+        selector.validate().map_err(|reason| refused(format!("failed to parse selector: {reason}")))?;
+        let mut matches = sources.iter().filter(|source| selector.matches(&source.labels)).peekable();
+        if matches.peek().is_none() {
+            missing("no provider matches the selector".into());
+        }
+        for source in matches {
+            selected.entry(key(source)).or_insert(source);
+        }
+    }
+    Ok(selected.into_values().collect())
+}
+
+/// Combines sources, in this order, to the input sets that templates are rendered with.
+///
+/// # Errors
+/// An unknown strategy, more than [`MAX_PERMUTATIONS`], a source whose normalised name is empty.
+pub fn combine(
+    sources: &[&InputSource],
+    strategy: &InputStrategy,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<InputSet>, BuildError> {
+    match strategy.name.as_str() {
+        "" | "Flatten" => Ok(sources
+            .iter()
+            .flat_map(|source| {
+                let sets: Vec<_> = sets_of(source, warnings);
+                sets.into_iter().map(|values| InputSet { values, source: Some(source.id.clone()) }).collect::<Vec<_>>()
+            })
+            .collect()),
+        "Permute" => permute(sources, strategy.include_empty_providers, warnings),
+        other => Err(BuildError::new(BuildErrorKind::Combination, format!("unknown input strategy: '{other}'"))),
+    }
+}
+
+/// The sets of a source as templates see them: without nulls, which the API server drops, and with `provider`.
+fn sets_of(source: &InputSource, warnings: &mut Vec<Warning>) -> Vec<Map<String, Value>> {
+    let SourceId { api_version, kind, namespace, name } = &source.id;
+    let provider = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
+    let mut sets = source.sets.clone();
+    for (index, set) in sets.iter_mut().enumerate() {
+        set.retain(|key, value| {
+            if value.is_null() {
+                let text =
+                    format!("input {key:?} of set {index} of {} is null and dropped, as in a cluster", source.id);
+                warnings.push(Warning::new(WarningKind::NullInput, text));
+            }
+            !value.is_null()
+        });
+        set.insert("provider".to_owned(), provider.clone());
+    }
+    sets
+}
+
+fn permute(
+    sources: &[&InputSource],
+    include_empty: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<InputSet>, BuildError> {
+    let mut factors = Vec::new();
+    let mut total = 1usize;
+    for source in sources {
+        let sets = sets_of(source, warnings);
+        if sets.is_empty() && !include_empty {
+            continue;
+        }
+        let SourceId { kind, name, .. } = &source.id;
+        let refused = |reason: String| {
+            let text = format!("failed to get inputs from {kind}/{name}: {reason}");
+            BuildError::new(BuildErrorKind::Combination, text)
+        };
+        let normalised = normalised_name(name);
+        if normalised.is_empty() {
+            return Err(refused(format!("normalized provider name is empty: '{name}'")));
+        }
+        total = total.saturating_mul(sets.len());
+        if total > MAX_PERMUTATIONS {
+            return Err(refused(format!(
+                "adding provider '{name}' with {} inputs would exceed the maximum allowed permutations. max: \
+                 {MAX_PERMUTATIONS}, got: {total}",
+                sets.len()
+            )));
+        }
+        factors.push((normalised, sets));
+    }
+    let mut names = BTreeSet::new();
+    for (name, _) in &factors {
+        let mut lost = |text: String| warnings.push(Warning::new(WarningKind::LostInputs, text));
+        if !names.insert(name) {
+            lost(format!("two providers are called {name} in templates; the inputs of the first are lost"));
+        }
+        if name == "id" {
+            lost("a provider is called id; its inputs are lost, since id is the identifier of the set".into());
+        }
+    }
+    if factors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut permutations = Vec::with_capacity(total);
+    for number in 0..total {
+        // The first source is the slowest digit.
+        let mut rest = number;
+        let mut indices: Vec<usize> = factors
+            .iter()
+            .rev()
+            .map(|(_, sets)| {
+                let index = rest % sets.len();
+                rest /= sets.len();
+                index
+            })
+            .collect();
+        indices.reverse();
+        let mut values = Map::new();
+        let mut path = Vec::with_capacity(factors.len());
+        for ((name, sets), index) in factors.iter().zip(indices) {
+            path.push(format!("{name}={index}"));
+            if let Some(set) = sets.get(index) {
+                values.insert(name.clone(), Value::Object(set.clone()));
+            }
+        }
+        values.insert("id".to_owned(), Value::String(adler32(&path.join("/")).to_string()));
+        permutations.push(InputSet { values, source: None });
+    }
+    Ok(permutations)
+}
+
+static SEPARATORS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{P}\p{White_Space}]+").ok());
+
+/// The name under which a Permute strategy offers a source: words of `[a-z0-9]`, joined by `_`.
+pub fn normalised_name(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let parted = match &*SEPARATORS {
+        Some(separators) => separators.replace_all(&lower, "_"),
+        None => lower.as_str().into(),
+    };
+    let kept: String = parted.chars().filter(|c| matches!(c, 'a'..='z' | '0'..='9' | '_')).collect();
+    kept.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
+}

@@ -1,0 +1,171 @@
+//! Rendered texts read as objects, and what is asked of an object and changed in it.
+
+use std::collections::BTreeMap;
+
+use flux_operator_yaml::{GoDocument, parse_first_as_go};
+use serde_json::{Map, Value};
+
+/// Label with the name of the ResourceSet that an object belongs to.
+pub const OWNER_NAME: &str = "resourceset.fluxcd.controlplane.io/name";
+/// Label with the namespace of the ResourceSet that an object belongs to.
+pub const OWNER_NAMESPACE: &str = "resourceset.fluxcd.controlplane.io/namespace";
+const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
+
+/// Why a text is not an object.
+#[derive(Debug)]
+pub struct Unreadable {
+    pub reason: String,
+    /// Line of the whole text, from 1.
+    pub line: Option<usize>,
+}
+
+/// Key of an object; the version is no part of it.
+pub type Key = [String; 4];
+
+/// The documents of a text, each with the number of lines before it.
+///
+/// The lines between them are found before anything is read, as the Kubernetes libraries do, so that what stands behind
+/// `...` is not read at all.
+pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    let (mut start, mut first_line, mut at) = (0, 0, 0);
+    let mut push = |from: usize, to: usize, line: usize| {
+        if let Some(document) = text.get(from..to).filter(|document| !document.is_empty()) {
+            documents.push((line, document));
+        }
+    };
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let next = at + line.len();
+        let is_separator = line.strip_prefix("---").is_some_and(|rest| {
+            let rest = rest.trim();
+            rest.is_empty() || rest.starts_with('#')
+        });
+        if is_separator {
+            push(start, at, first_line);
+            (start, first_line) = (next, number + 1);
+        }
+        at = next;
+    }
+    push(start, at, first_line);
+    documents
+}
+
+/// Reads one document; `None` when it is empty, null or a comment.
+pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
+    let document = parse_first_as_go(text).map_err(|error| {
+        let line = error.location().map(|location| location.line as usize);
+        let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        // The error ends with its place.
+        let text = error.to_string();
+        let message = text.split(" at line ").next().unwrap_or_default();
+        Unreadable {
+            reason: format!("error converting YAML to JSON: yaml: {place}{message}"),
+            line: line.map(|line| line + lines_before),
+        }
+    })?;
+    match document.map(|GoDocument { value, .. }| value) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(fields)) => Ok(Some(fields)),
+        Some(other) => {
+            let kind = match other {
+                Value::Array(_) => "array",
+                Value::Bool(_) => "bool",
+                Value::Number(_) => "number",
+                _ => "string",
+            };
+            Err(Unreadable {
+                reason: format!(
+                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
+                     map[string]interface {{}}"
+                ),
+                line: Some(lines_before + 1),
+            })
+        }
+    }
+}
+
+/// Refuses what has no kind.
+pub fn with_kind(lines_before: usize, fields: Map<String, Value>) -> Result<Map<String, Value>, Unreadable> {
+    match fields.get("kind") {
+        Some(Value::String(kind)) if !kind.is_empty() => Ok(fields),
+        _ => {
+            let json = Value::Object(fields).to_string();
+            let prefix = if json == "{}" { "" } else { "error unmarshaling JSON: while decoding JSON: " };
+            Err(Unreadable {
+                reason: format!("{prefix}Object 'Kind' is missing in '{json}'"),
+                line: Some(lines_before + 1),
+            })
+        }
+    }
+}
+
+fn text<'o>(fields: &'o Map<String, Value>, name: &str) -> &'o str {
+    fields.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn metadata_text<'o>(fields: &'o Map<String, Value>, name: &str) -> &'o str {
+    fields.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub fn api_version(fields: &Map<String, Value>) -> &str {
+    text(fields, "apiVersion")
+}
+
+pub fn kind(fields: &Map<String, Value>) -> &str {
+    text(fields, "kind")
+}
+
+pub fn name(fields: &Map<String, Value>) -> &str {
+    metadata_text(fields, "name")
+}
+
+pub fn key(fields: &Map<String, Value>) -> Key {
+    let group = api_version(fields).rsplit_once('/').map_or("", |(group, _)| group);
+    [group, kind(fields), metadata_text(fields, "namespace"), name(fields)].map(str::to_owned)
+}
+
+/// `Kind/namespace/name`, or `Kind/name` without a namespace.
+pub fn described(key: &Key) -> String {
+    let [_, kind, namespace, name] = key;
+    if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
+}
+
+/// The items of a list; `None` when the object is none.
+pub fn items(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
+    kind(fields).ends_with("List").then(|| fields.get("items")).flatten()?.as_array()
+}
+
+/// Tells whether this is the file of kustomize, which no API server knows.
+pub fn is_kustomize_file(fields: &Map<String, Value>) -> bool {
+    kind(fields).eq_ignore_ascii_case("Kustomization") && api_version(fields).starts_with("kustomize.config.k8s.io/")
+}
+
+/// Labels or annotations; like Go, none at all where one of them is not text, and null as the empty text.
+pub fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, String>, String> {
+    match fields.get("metadata").and_then(|metadata| metadata.get(name)) {
+        None | Some(Value::Null) => Ok(BTreeMap::new()),
+        Some(Value::Object(texts)) => texts
+            .iter()
+            .map(|(key, value)| match value {
+                Value::String(text) => Ok((key.clone(), text.clone())),
+                Value::Null => Ok((key.clone(), String::new())),
+                _ => Err(key.clone()),
+            })
+            .collect(),
+        Some(_) => Err(name.to_owned()),
+    }
+}
+
+/// Replaces labels or annotations; nothing changes where `metadata` is not an object.
+pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTreeMap<String, String>) {
+    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(metadata) = metadata {
+        let texts = texts.into_iter().map(|(key, text)| (key, Value::String(text))).collect();
+        metadata.insert(name.to_owned(), Value::Object(texts));
+    }
+}
+
+/// Tells whether an annotation takes the object out of the build.
+pub fn is_excluded(fields: &Map<String, Value>) -> bool {
+    text_fields(fields, "annotations").is_ok_and(|texts| texts.get(RECONCILE).is_some_and(|value| value == "disabled"))
+}

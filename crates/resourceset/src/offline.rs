@@ -1,0 +1,191 @@
+//! A build from the texts of files, without a cluster.
+
+use flux_operator_gotemplate::{Options, yaml};
+use flux_operator_yaml::{KeyCause, KeyNote, YamlError, parse_first_as_go};
+use serde_json::{Map, Value};
+
+use crate::decode::WrongType;
+use crate::error::{BuildError, BuildErrorKind};
+use crate::inputs::{InputSource, adler32, combine, select};
+use crate::manifest::{InputProvider, ResourceSet, input_sets};
+use crate::object;
+use crate::render::{Built, build as render};
+use crate::warning::{Warning, WarningKind};
+
+/// The texts of the files, and the namespace of a manifest that has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files<'f> {
+    /// The ResourceSet.
+    pub manifest: &'f str,
+    /// A list of input sets that replaces the inline ones.
+    pub inputs: Option<&'f str>,
+    /// ResourceSetInputProviders of the type `Static`.
+    pub providers: Option<&'f str>,
+    /// Namespace for a manifest without one.
+    pub namespace: &'f str,
+}
+
+/// Builds everything that the files stand for.
+///
+/// The `id` of a provider is made of its name here, and of its UID in a cluster.
+///
+/// # Errors
+/// Whatever [`BuildErrorKind`] names, in the order of work of the reference.
+pub fn build(files: &Files<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
+    let mut warnings = Vec::new();
+    let mut set = manifest(files.manifest, &mut warnings)?;
+    if set.id.name.is_empty() {
+        return Err(BuildError::new(BuildErrorKind::Manifest, "ResourceSet name must be set in the manifest"));
+    }
+    if set.id.namespace.is_empty() {
+        set.id.namespace = files.namespace.to_owned();
+    }
+    if set.id.namespace.is_empty() {
+        let text = "ResourceSet namespace must be set either in the manifest or with --namespace";
+        return Err(BuildError::new(BuildErrorKind::Manifest, text));
+    }
+    if !set.inputs_from.is_empty() && files.inputs.is_none() && files.providers.is_none() {
+        let text = "ResourceSet has '.spec.inputsFrom', please provide the inputs with --inputs-from or \
+                    --inputs-from-provider";
+        return Err(BuildError::new(BuildErrorKind::InputsFile, text));
+    }
+    if let Some(text) = files.inputs
+        && let Some(inputs) = inputs_file(text, &mut warnings)?
+    {
+        set.inputs = inputs;
+    }
+    let mut sources = vec![InputSource { id: set.id.clone(), sets: set.inputs.clone(), ..InputSource::default() }];
+    let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, &mut warnings)).transpose()?;
+    if let Some(providers) = &providers {
+        if set.inputs_from.is_empty() {
+            let text = "the ResourceSet has no spec.inputsFrom, so that no provider of the file is used";
+            warnings.push(Warning::new(WarningKind::MissingProvider, text));
+        }
+        let selected = select(providers, &set.inputs_from, &mut warnings)
+            .map_err(|error| BuildError::new(error.kind, format!("error filtering providers: {error}")))?;
+        sources.extend(selected.into_iter().cloned());
+    }
+    let sources: Vec<&InputSource> = sources.iter().collect();
+    let inputs = combine(&sources, &set.strategy, &mut warnings)
+        .map_err(|error| BuildError::new(error.kind, format!("error combining inputs: {error}")))?;
+    if inputs.is_empty() && !set.inputs_from.is_empty() {
+        let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
+        warnings.push(Warning::new(WarningKind::NoInputs, text));
+    }
+    let mut built = render(set, inputs, options)?;
+    warnings.append(&mut built.warnings);
+    built.warnings = warnings;
+    Ok(built)
+}
+
+/// The objects as the reference prints them: a line `---` before each, `# step: NAME` before the first of each step.
+///
+/// # Errors
+/// An object that YAML cannot hold.
+pub fn document_stream(built: &Built) -> Result<String, yaml::WriteError> {
+    let mut stream = String::new();
+    let mut step = None;
+    for object in &built.objects {
+        if object.origin.step != step {
+            step = object.origin.step;
+            if let Some(name) = built.step(object) {
+                stream += &format!("# step: {name}\n");
+            }
+        }
+        stream += "---\n";
+        stream += &yaml::to_string(&object.object)?;
+    }
+    Ok(stream)
+}
+
+fn yaml_text(error: &YamlError) -> String {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or_default();
+    let place = error.location().map(|location| format!("line {}: ", location.line)).unwrap_or_default();
+    match message.starts_with("json: ") {
+        true => format!("error converting YAML to JSON: {message} ({})", place.trim_end_matches(": ")),
+        false => format!("error converting YAML to JSON: yaml: {place}{message}"),
+    }
+}
+
+fn note_keys(notes: &[KeyNote], file: &str, warnings: &mut Vec<Warning>) {
+    for KeyNote { location, key, cause } in notes {
+        let text = match cause {
+            KeyCause::Duplicate => format!("{file}, {location}: key {key:?} stands twice; the last one counts"),
+            KeyCause::Boolean(written) => {
+                format!("{file}, {location}: key {written} is read as {key:?}; put it in quotes")
+            }
+        };
+        warnings.push(Warning::new(WarningKind::Key, text));
+    }
+}
+
+fn manifest(text: &str, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
+    let document = parse_first_as_go(text).map_err(|error| {
+        BuildError::new(BuildErrorKind::Manifest, format!("error parsing ResourceSet: {}", yaml_text(&error)))
+    })?;
+    let (value, notes) = document.map(|document| (document.value, document.notes)).unwrap_or_default();
+    note_keys(&notes, "manifest", warnings);
+    ResourceSet::decode(&value, warnings)
+}
+
+/// The input sets of a file; `None` when it is empty, so that the inline ones stay.
+fn inputs_file(text: &str, warnings: &mut Vec<Warning>) -> Result<Option<Vec<Map<String, Value>>>, BuildError> {
+    let refused =
+        |reason: String| BuildError::new(BuildErrorKind::InputsFile, format!("error parsing inputs file: {reason}"));
+    let document = parse_first_as_go(text).map_err(|error| refused(yaml_text(&error)))?;
+    let Some(document) = document.filter(|document| !document.value.is_null()) else { return Ok(None) };
+    note_keys(&document.notes, "inputs", warnings);
+    let sets = input_sets(&document.value, "the file", warnings)
+        .map_err(|WrongType(text)| refused(format!("error unmarshaling JSON: while decoding JSON: {text}")))?;
+    Ok(Some(sets))
+}
+
+fn providers_file(text: &str, namespace: &str, warnings: &mut Vec<Warning>) -> Result<Vec<InputSource>, BuildError> {
+    let refused = |reason: String| {
+        BuildError::new(BuildErrorKind::ProvidersFile, format!("error loading providers from file: {reason}"))
+    };
+    let unreadable = |reason: String| refused(format!("error parsing inputs provider file: {reason}"));
+    let mut sources = Vec::new();
+    for (lines, document) in object::split_documents(text) {
+        let read = parse_first_as_go(document).map_err(|error| unreadable(yaml_text(&error)))?;
+        if let Some(read) = &read {
+            let mut notes = read.notes.clone();
+            notes.iter_mut().for_each(|note| note.location.line += lines as u64);
+            note_keys(&notes, "providers", warnings);
+        }
+        let fields = object::read_document(lines, document)
+            .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
+            .map_err(|error| unreadable(error.reason))?;
+        let Some(fields) = fields else { continue };
+        let items = match object::items(&fields) {
+            Some(items) => items.clone(),
+            None => vec![Value::Object(fields)],
+        };
+        for item in &items {
+            let mut provider = InputProvider::decode(item).map_err(|WrongType(text)| unreadable(text))?;
+            if provider.id.name.is_empty() {
+                let text =
+                    format!("the file of providers has a {} without a name, which is left out", provider.id.kind);
+                warnings.push(Warning::new(WarningKind::DroppedDocument, text));
+                continue;
+            }
+            if provider.id.namespace.is_empty() {
+                provider.id.namespace = namespace.to_owned();
+            }
+            if provider.id.namespace != namespace {
+                continue;
+            }
+            if provider.provider_type != "Static" {
+                let found = &provider.provider_type;
+                let what = &provider.id;
+                return Err(refused(format!(
+                    "unsupported provider type '{found}', only 'Static' is supported ({what})"
+                )));
+            }
+            let id = adler32(&provider.id.name);
+            sources.push(provider.static_source(id));
+        }
+    }
+    Ok(sources)
+}

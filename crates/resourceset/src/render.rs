@@ -1,0 +1,407 @@
+//! Templates and input sets in, objects out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use flux_operator_gotemplate::{Data, Options, ParseError, Syntax, Template, yaml};
+use serde_json::{Map, Value};
+
+use crate::error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
+use crate::inputs::InputSet;
+use crate::manifest::{ResourceSet, Templates};
+use crate::object::{self, Key, OWNER_NAME, OWNER_NAMESPACE, Unreadable};
+use crate::usage::unused_keys;
+use crate::warning::{Warning, WarningKind};
+
+/// Name of every template in the texts of errors.
+const TEMPLATE_NAME: &str = "resourceset";
+const LONGEST_LABEL: usize = 63;
+
+/// One object, and what made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuiltObject {
+    /// The object with the labels of its owner.
+    pub object: Value,
+    /// Its template and input set.
+    pub origin: Origin,
+}
+
+/// Everything that a ResourceSet stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Built {
+    /// The ResourceSet, for which the objects are.
+    pub set: ResourceSet,
+    /// The input sets, in order.
+    pub inputs: Vec<InputSet>,
+    /// The objects in the order of building.
+    pub objects: Vec<BuiltObject>,
+    /// What a person may want to hear.
+    pub warnings: Vec<Warning>,
+}
+
+impl Built {
+    /// Name of the step of an object.
+    pub fn step(&self, object: &BuiltObject) -> Option<&str> {
+        Some(self.set.steps.get(object.origin.step?)?.name.as_str())
+    }
+
+    /// The input set of an object, named.
+    pub fn input(&self, object: &BuiltObject) -> Option<InputName> {
+        let index = object.origin.input?;
+        Some(self.inputs.get(index)?.name(index))
+    }
+}
+
+/// Renders a ResourceSet, which has its namespace, with input sets from [`combine`](crate::combine).
+///
+/// The limits of the options count for each execution; a deadline for all of them belongs into `interrupted`.
+///
+/// # Errors
+/// What is not valid in the spec, a template or a rendered text, an object in two steps, and nothing at all.
+pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, BuildError> {
+    set.validate()?;
+    let mut builder = Builder::new(&set, &inputs, options);
+    if set.steps.is_empty() {
+        builder.step(None, &set.templates, None)?;
+    } else {
+        for (index, step) in set.steps.iter().enumerate() {
+            builder.step(Some(index), &step.templates, Some(&step.name))?;
+        }
+    }
+    if builder.objects.is_empty() {
+        return Err(BuildError::new(BuildErrorKind::NoObjects, "no objects were generated"));
+    }
+    let Builder { objects, warnings, .. } = builder.finish();
+    Ok(Built { set, inputs, objects, warnings })
+}
+
+/// A template of the spec, parsed or not.
+struct Parsed {
+    text: String,
+    /// Why the resource cannot be written as text.
+    unwritable: Option<String>,
+    template: Result<Template, ParseError>,
+}
+
+struct Builder<'b> {
+    set: &'b ResourceSet,
+    inputs: &'b [InputSet],
+    options: &'b Options<'b>,
+    /// Only where a template changes its inputs: all templates of an input set see the changes.
+    shared: Option<Vec<Data>>,
+    templates: HashMap<(Option<usize>, Part), Parsed>,
+    /// The step in which each object is.
+    steps: HashMap<Key, usize>,
+    objects: Vec<BuiltObject>,
+    warnings: Vec<Warning>,
+}
+
+/// An object that an earlier one may have the key of.
+struct Candidate {
+    fields: Map<String, Value>,
+    origin: Origin,
+}
+
+impl<'b> Builder<'b> {
+    fn new(set: &'b ResourceSet, inputs: &'b [InputSet], options: &'b Options<'b>) -> Builder<'b> {
+        let mut templates = HashMap::new();
+        let mut warnings = Vec::new();
+        let mut add = |step: Option<usize>, part: Part, text: Result<String, String>| {
+            let (text, unwritable) = match text {
+                Ok(text) => (text, None),
+                Err(reason) => (String::new(), Some(reason)),
+            };
+            let template = Template::parse(TEMPLATE_NAME, &text, &Syntax::resource_set());
+            if template.as_ref().is_ok_and(|template| !template.is_repeatable()) {
+                let told = "the result differs from run to run (randInt or ago)";
+                let origin = Origin { step, part, input: None };
+                warnings.push(Warning::at(WarningKind::NotRepeatable, told, origin, None));
+            }
+            templates.insert((step, part), Parsed { text, unwritable, template });
+        };
+        let all = set.steps.iter().enumerate().map(|(index, step)| (Some(index), &step.templates));
+        for (step, part) in all.chain(std::iter::once((None, &set.templates))) {
+            for (index, resource) in part.resources.iter().enumerate() {
+                add(step, Part::Resource(index), yaml::to_string(resource).map_err(|error| error.to_string()));
+            }
+            if !part.template.is_empty() {
+                add(step, Part::Template, Ok(part.template.clone()));
+            }
+        }
+        let changes = templates.values().any(|parsed| parsed.template.as_ref().is_ok_and(Template::changes_data));
+        let shared = changes.then(|| inputs.iter().map(|set| Data::from(&set.values)).collect());
+        Builder { set, inputs, options, shared, templates, steps: HashMap::new(), objects: Vec::new(), warnings }
+    }
+
+    /// Renders the spec or one step.
+    fn step(&mut self, step: Option<usize>, templates: &Templates, name: Option<&str>) -> Result<(), BuildError> {
+        let prefix = name.map(|name| format!("step \"{name}\": ")).unwrap_or_default();
+        let first = self.objects.len();
+        let mut seen: HashMap<Key, usize> = HashMap::new();
+        let has_inputs = !self.inputs.is_empty();
+        for index in 0..templates.resources.len() {
+            let wrapper = match has_inputs {
+                true => format!("{prefix}failed to build resources[{index}]: "),
+                false => format!("{prefix}failed to build resource: "),
+            };
+            for origin in self.origins(step, Part::Resource(index)) {
+                let text = self.execute(origin, &wrapper, "template")?;
+                let candidate = self.one_object(origin, &text, &wrapper)?;
+                if has_inputs {
+                    self.take(candidate, &mut seen);
+                } else {
+                    self.keep_as_it_is(candidate, &mut seen);
+                }
+            }
+        }
+        if !templates.template.is_empty() {
+            let wrapper = match has_inputs {
+                true => format!("{prefix}failed to build resources: "),
+                false => format!("{prefix}failed to build resource: "),
+            };
+            if !has_inputs {
+                seen.clear();
+            }
+            for origin in self.origins(step, Part::Template) {
+                let text = self.execute(origin, &wrapper, "multi-doc YAML template")?;
+                for candidate in self.many_objects(origin, &text, &wrapper)? {
+                    self.take(candidate, &mut seen);
+                }
+            }
+        }
+        self.compare_steps(step, first)
+    }
+
+    fn origins(&self, step: Option<usize>, part: Part) -> Vec<Origin> {
+        let inputs: Vec<Option<usize>> = match self.inputs.len() {
+            0 => vec![None],
+            count => (0..count).map(Some).collect(),
+        };
+        inputs.into_iter().map(|input| Origin { step, part, input }).collect()
+    }
+
+    fn input_name(&self, origin: Origin) -> Option<InputName> {
+        let index = origin.input?;
+        Some(self.inputs.get(index)?.name(index))
+    }
+
+    fn warn(&mut self, kind: WarningKind, text: impl Into<String>, origin: Origin) {
+        let input = self.input_name(origin);
+        self.warnings.push(Warning::at(kind, text, origin, input));
+    }
+
+    fn execute(&self, origin: Origin, wrapper: &str, what: &str) -> Result<String, BuildError> {
+        let failed = |text: String, input: Option<InputName>, line: Option<usize>| {
+            BuildError::at(BuildErrorKind::Template, text, Place { origin, input, line })
+        };
+        let Some(parsed) = self.templates.get(&(origin.step, origin.part)) else { return Ok(String::new()) };
+        if let Some(reason) = &parsed.unwritable {
+            let place = Place { origin, input: None, line: None };
+            return Err(BuildError::at(
+                BuildErrorKind::Object,
+                format!("{wrapper}failed to write {what}: {reason}"),
+                place,
+            ));
+        }
+        let template = parsed
+            .template
+            .as_ref()
+            .map_err(|error| failed(format!("{wrapper}failed to parse {what}: {error}"), None, Some(error.line)))?;
+        let own;
+        let data = match (origin.input, &self.shared) {
+            (Some(index), Some(shared)) => shared.get(index),
+            (Some(index), None) => {
+                own = self.inputs.get(index).map(|set| Data::from(&set.values));
+                own.as_ref()
+            }
+            (None, _) => None,
+        };
+        let none = Data::none();
+        template.execute(data.unwrap_or(&none), self.options).map_err(|error| {
+            failed(format!("{wrapper}failed to execute {what}: {error}"), self.input_name(origin), error.line)
+        })
+    }
+
+    fn unreadable(&self, origin: Origin, prefix: &str, error: Unreadable) -> BuildError {
+        let place = Place { origin, input: self.input_name(origin), line: error.line };
+        BuildError::at(BuildErrorKind::Object, format!("{prefix}{}", error.reason), place)
+    }
+
+    /// Reads the first document that one of `resources` rendered.
+    fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, BuildError> {
+        let documents = object::split_documents(text);
+        let (lines, first) = documents.first().copied().unwrap_or((0, ""));
+        let prefix = format!("{wrapper}failed to read object: ");
+        let fields = match object::read_document(lines, first).map_err(|e| self.unreadable(origin, &prefix, e))? {
+            Some(fields) => {
+                object::with_kind(lines, fields).map_err(|error| self.unreadable(origin, &prefix, error))?
+            }
+            None => {
+                self.warn(WarningKind::Document, "it rendered to nothing, so that the object has no kind", origin);
+                Map::new()
+            }
+        };
+        if documents.len() > 1 {
+            let text = format!("it rendered {} documents, of which only the first is read", documents.len());
+            self.warn(WarningKind::Document, text, origin);
+        }
+        if object::name(&fields).is_empty() && !fields.is_empty() {
+            self.warn(WarningKind::Document, "the object has no metadata.name", origin);
+        }
+        Ok(Candidate { fields, origin })
+    }
+
+    /// Reads all documents that a `resourcesTemplate` rendered.
+    fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, BuildError> {
+        let prefix = format!("{wrapper}failed to read objects from multi-doc YAML: ");
+        let mut candidates = Vec::new();
+        for (index, (lines, document)) in object::split_documents(text).into_iter().enumerate() {
+            let fields = object::read_document(lines, document)
+                .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
+                .map_err(|error| self.unreadable(origin, &prefix, error))?;
+            let Some(fields) = fields else { continue };
+            if let Some(items) = object::items(&fields) {
+                for item in items {
+                    let Value::Object(item) = item else {
+                        let error =
+                            Unreadable { reason: "items member is not an object".into(), line: Some(lines + 1) };
+                        return Err(self.unreadable(origin, &prefix, error));
+                    };
+                    candidates.push(Candidate { fields: item.clone(), origin });
+                }
+                continue;
+            }
+            let lacking = match (object::api_version(&fields), object::name(&fields)) {
+                ("", _) => Some("apiVersion"),
+                (_, "") => Some("metadata.name"),
+                _ => None,
+            };
+            if let Some(lacking) = lacking {
+                let kind = object::kind(&fields);
+                let text = format!("document {index} ({kind}) has no {lacking} and is left out");
+                self.warn(WarningKind::DroppedDocument, text, origin);
+            } else if object::is_kustomize_file(&fields) {
+                let text = format!("document {index} is the file of kustomize and is left out");
+                self.warn(WarningKind::DroppedDocument, text, origin);
+            } else {
+                candidates.push(Candidate { fields, origin });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Keeps an object unless it is excluded or another one has its key.
+    fn take(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
+        let Candidate { fields, origin } = candidate;
+        if object::is_excluded(&fields) {
+            return;
+        }
+        let key = object::key(&fields);
+        let fields = self.with_labels(fields, origin);
+        if let Some(first) = seen.get(&key).and_then(|index| self.objects.get(*index)) {
+            if first.object != Value::Object(fields) {
+                let by = self.input_name(first.origin).map(|input| format!(", {input}")).unwrap_or_default();
+                let text = format!(
+                    "{} is left out: {}{by} has made it with other contents",
+                    object::described(&key),
+                    first.origin
+                );
+                self.warn(WarningKind::DuplicateObject, text, origin);
+            }
+            return;
+        }
+        seen.insert(key, self.objects.len());
+        self.objects.push(BuiltObject { object: Value::Object(fields), origin });
+    }
+
+    /// Keeps an object of `resources` without inputs, which the reference neither excludes nor compares.
+    fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
+        let Candidate { fields, origin } = candidate;
+        let key = object::key(&fields);
+        if object::is_excluded(&fields) {
+            let text =
+                format!("{} is kept although an annotation excludes it: there are no inputs", object::described(&key));
+            self.warn(WarningKind::DuplicateObject, text, origin);
+        }
+        if seen.contains_key(&key) {
+            let text = format!("{} is there twice, and the last one is what a cluster keeps", object::described(&key));
+            self.warn(WarningKind::DuplicateObject, text, origin);
+        }
+        seen.entry(key).or_insert(self.objects.len());
+        let fields = self.with_labels(fields, origin);
+        self.objects.push(BuiltObject { object: Value::Object(fields), origin });
+    }
+
+    /// Adds common metadata and the labels of the owner, which win.
+    fn with_labels(&mut self, mut fields: Map<String, Value>, origin: Origin) -> Map<String, Value> {
+        let set = self.set;
+        let texts = |builder: &mut Self, name: &str| {
+            object::text_fields(&fields, name).unwrap_or_else(|key| {
+                let text = format!("metadata.{name}: the value of {key:?} is not text, so that all {name} are lost");
+                builder.warn(WarningKind::Metadata, text, origin);
+                BTreeMap::new()
+            })
+        };
+        let mut labels = texts(self, "labels");
+        let annotations = (!set.common_annotations.is_empty()).then(|| {
+            let mut annotations = texts(self, "annotations");
+            annotations.extend(set.common_annotations.clone());
+            annotations
+        });
+        labels.extend(set.common_labels.clone());
+        labels.insert(OWNER_NAME.to_owned(), set.id.name.clone());
+        labels.insert(OWNER_NAMESPACE.to_owned(), set.id.namespace.clone());
+        for (key, value) in &labels {
+            if value.chars().count() > LONGEST_LABEL {
+                let text = format!("label {key} has {} characters; 63 are allowed", value.chars().count());
+                self.warn(WarningKind::LongLabel, text, origin);
+            }
+        }
+        object::set_text_fields(&mut fields, "labels", labels);
+        if let Some(annotations) = annotations {
+            object::set_text_fields(&mut fields, "annotations", annotations);
+        }
+        fields
+    }
+
+    /// Refuses an object that a step of another name has.
+    fn compare_steps(&mut self, step: Option<usize>, first: usize) -> Result<(), BuildError> {
+        let Some(step) = step else { return Ok(()) };
+        let name = |index: usize| self.set.steps.get(index).map_or("", |step| step.name.as_str());
+        for built in self.objects.iter().skip(first) {
+            let Value::Object(fields) = &built.object else { continue };
+            let key = object::key(fields);
+            match self.steps.get(&key) {
+                Some(other) if name(*other) != name(step) => {
+                    let text = format!(
+                        "duplicate resource {} in step \"{}\", already defined in step \"{}\"",
+                        object::described(&key),
+                        name(step),
+                        name(*other)
+                    );
+                    let place = Place { origin: built.origin, input: self.input_name(built.origin), line: None };
+                    return Err(BuildError::at(BuildErrorKind::DuplicateObject, text, place));
+                }
+                Some(_) => {}
+                None => {
+                    self.steps.insert(key, step);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Self {
+        for key in [OWNER_NAME, OWNER_NAMESPACE] {
+            if self.set.common_labels.contains_key(key) {
+                let text = format!("spec.commonMetadata.labels: {key} belongs to the operator and is not changed");
+                self.warnings.push(Warning::new(WarningKind::OwnerLabel, text));
+            }
+        }
+        let texts: Vec<&str> = self.templates.values().map(|parsed| parsed.text.as_str()).collect();
+        for key in unused_keys(&texts, self.inputs) {
+            let text = format!("input {key:?} is used in no template");
+            self.warnings.push(Warning::new(WarningKind::UnusedInput, text));
+        }
+        self
+    }
+}

@@ -1,0 +1,64 @@
+//! Label selectors, with the refusals of the API machinery.
+
+use std::collections::BTreeMap;
+
+use crate::decode::{Fields, WrongType};
+
+/// A `metav1.LabelSelector`; the empty one matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    /// Labels that an object has to have.
+    pub match_labels: BTreeMap<String, String>,
+    /// Key, operator and values of each expression, as written.
+    pub match_expressions: Vec<(String, String, Vec<String>)>,
+}
+
+impl LabelSelector {
+    pub(crate) fn decode(fields: &Fields<'_>) -> Result<LabelSelector, WrongType> {
+        let expressions = fields.objects("matchExpressions")?;
+        Ok(LabelSelector {
+            match_labels: fields.texts("matchLabels")?,
+            match_expressions: expressions
+                .iter()
+                .map(|expression| {
+                    Ok((expression.text("key")?, expression.text("operator")?, expression.text_list("values")?))
+                })
+                .collect::<Result<_, WrongType>>()?,
+        })
+    }
+
+    /// Tells why the selector is not valid.
+    ///
+    /// # Errors
+    /// An unknown operator, or values where an operator takes none or none where it needs some.
+    pub fn validate(&self) -> Result<(), String> {
+        for (key, operator, values) in &self.match_expressions {
+            match operator.as_str() {
+                "In" | "NotIn" if values.is_empty() => {
+                    return Err(format!(
+                        "{key}: values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
+                    ));
+                }
+                "Exists" | "DoesNotExist" if !values.is_empty() => {
+                    return Err(format!("{key}: values: values set must be empty for exists and does not exist"));
+                }
+                "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+                other => return Err(format!("{other:?} is not a valid label selector operator")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether labels match; a selector that is not valid matches nothing.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let has = |key: &str, values: &[String]| labels.get(key).is_some_and(|value| values.contains(value));
+        self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && self.match_expressions.iter().all(|(key, operator, values)| match operator.as_str() {
+                "In" => has(key, values),
+                "NotIn" => !has(key, values),
+                "Exists" => labels.contains_key(key),
+                "DoesNotExist" => !labels.contains_key(key),
+                _ => false,
+            })
+    }
+}

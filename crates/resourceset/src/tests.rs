@@ -1,0 +1,202 @@
+//! Small cases that need no recorded runs.
+
+use serde_json::{Value, json};
+
+use crate::offline::{Files, build, document_stream};
+use crate::{BuildError, BuildErrorKind, Built, Options, WarningKind, adler32, normalised_name};
+
+fn manifest(spec: &str) -> String {
+    let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata:\n  name: app\n  namespace: apps\nspec:\n{spec}"
+    )
+}
+
+fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, BuildError> {
+    let manifest = manifest(spec);
+    build(&Files { manifest: &manifest, inputs, providers, namespace: "default" }, &Options::default())
+}
+
+fn kinds(built: &Built) -> Vec<WarningKind> {
+    built.warnings.iter().map(|warning| warning.kind).collect()
+}
+
+fn objects(built: &Built) -> Vec<&Value> {
+    built.objects.iter().map(|built| &built.object).collect()
+}
+
+const PROVIDERS: &str = "
+apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSetInputProvider
+metadata: {name: b, labels: {team: x}}
+spec: {type: Static, defaultValues: {v: 2}}
+---
+apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSetInputProvider
+metadata: {name: a, labels: {team: x}}
+spec: {type: Static, defaultValues: {v: 1}}
+";
+
+#[test]
+fn every_input_set_makes_an_object_that_names_its_template_and_input() {
+    let spec = "
+inputs:
+- {tenant: one}
+- {tenant: two}
+resources:
+- {apiVersion: v1, kind: Namespace, metadata: {name: << inputs.tenant >>}}
+commonMetadata: {labels: {team: infra}}";
+    let built = built_of(spec, None, None).expect("built");
+    assert_eq!(built.warnings, []);
+    assert_eq!(
+        objects(&built)[1],
+        &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "two", "labels": {
+            "team": "infra", "resourceset.fluxcd.controlplane.io/name": "app",
+            "resourceset.fluxcd.controlplane.io/namespace": "apps"}}})
+    );
+    let second = &built.objects[1];
+    assert_eq!(second.origin.to_string(), "spec.resources[0]");
+    assert_eq!(built.input(second).expect("named").to_string(), "input set 1 (of ResourceSet/apps/app)");
+}
+
+#[test]
+fn an_error_of_a_template_keeps_the_text_of_go_and_adds_the_place() {
+    let spec = "
+inputs:
+- {id: a, tenant: one}
+- {id: b}
+resources:
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: << inputs.tenant >>}";
+    let error = built_of(spec, None, None).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "failed to build resources[0]: failed to execute template: template: resourceset:4:11: executing \
+         \"resourceset\" at <inputs>: map has no entry for key \"tenant\""
+    );
+    let place = error.place.expect("a place");
+    assert_eq!((place.origin.to_string().as_str(), place.line), ("spec.resources[0]", Some(4)));
+    assert_eq!(place.input.expect("an input").to_string(), "input set 1 (id b, of ResourceSet/apps/app)");
+}
+
+#[test]
+fn providers_are_taken_by_name_and_label_and_sorted() {
+    let spec = "
+inputsFrom:
+- name: b
+- selector: {matchExpressions: [{key: team, operator: In, values: [x]}]}
+resources:
+- {apiVersion: v1, kind: Namespace, metadata: {name: 'n-<< inputs.v >>-<< inputs.id >>'}}";
+    let built = built_of(spec, None, Some(PROVIDERS)).expect("built");
+    let names: Vec<_> = objects(&built).iter().map(|object| object["metadata"]["name"].clone()).collect();
+    assert_eq!(names, [format!("n-1-{}", adler32("a")), format!("n-2-{}", adler32("b"))]);
+    let missing = built_of(&spec.replace("name: b", "name: c"), None, Some(PROVIDERS)).expect("built");
+    assert_eq!(kinds(&missing), [WarningKind::MissingProvider]);
+    let error = built_of(spec, None, None).expect_err("no providers");
+    assert_eq!(error.kind, BuildErrorKind::InputsFile);
+}
+
+#[test]
+fn permute_makes_every_combination_and_warns_of_names_that_meet() {
+    let spec = "
+inputStrategy: {name: Permute}
+inputs: [{x: 1}, {x: 2}]
+inputsFrom: [{selector: {}}]
+resources:
+- {apiVersion: v1, kind: Namespace, metadata: {name: 'n<< inputs.app.x >>-<< inputs.a.v >>-<< inputs.b.v >>-<< inputs.id >>'}}";
+    let built = built_of(spec, None, Some(PROVIDERS)).expect("built");
+    let id = adler32("app=1/a=0/b=0");
+    assert_eq!(objects(&built)[1]["metadata"]["name"], format!("n2-1-2-{id}"));
+    let same = PROVIDERS.replace("name: b,", "name: A,");
+    let spec = spec.replace("<< inputs.b.v >>", "");
+    assert_eq!(kinds(&built_of(&spec, None, Some(&same)).expect("built")), [WarningKind::LostInputs]);
+    assert_eq!(normalised_name("My--App_2..x-"), "my_app_2_x");
+    assert_eq!(adler32("my_rset_1=0/git_tag=0/other=0"), 2_674_133_562);
+}
+
+#[test]
+fn a_file_of_inputs_replaces_the_inline_ones_whole() {
+    let spec = "
+inputs: [{tenant: inline, extra: kept}]
+resources:
+- {apiVersion: v1, kind: Namespace, metadata: {name: << inputs.tenant >>, annotations: {extra: '<< get inputs \"extra\" >>'}}}";
+    let built = built_of(spec, Some("- {tenant: file}"), None).expect("built");
+    // Written without quotes, so that the empty text is read as nothing.
+    assert_eq!(objects(&built)[0]["metadata"]["annotations"]["extra"], Value::Null);
+    let built = built_of(spec, Some("# nothing"), None).expect("built");
+    assert_eq!(objects(&built)[0]["metadata"]["annotations"]["extra"], "kept");
+}
+
+#[test]
+fn the_first_of_two_equal_objects_is_kept_with_a_warning_where_they_differ() {
+    let spec = "
+inputs: [{v: 1}, {v: 2}]
+resourcesTemplate: |
+  apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: same}
+  data: {v: '<< inputs.v >>'}
+  ---
+  apiVersion: v1
+  kind: Namespace
+  metadata: {name: equal}
+  ---
+  apiVersion: v1
+  kind: Nameless
+  metadata: {}";
+    let built = built_of(spec, None, None).expect("built");
+    assert_eq!(objects(&built).len(), 2);
+    assert_eq!(objects(&built)[0]["data"]["v"], "1");
+    let found = kinds(&built);
+    assert_eq!(found.iter().filter(|kind| **kind == WarningKind::DuplicateObject).count(), 1);
+    assert_eq!(found.iter().filter(|kind| **kind == WarningKind::DroppedDocument).count(), 2);
+}
+
+#[test]
+fn steps_are_printed_in_order_and_share_no_object() {
+    let spec = "
+steps:
+- name: one
+  resources: [{apiVersion: v1, kind: Namespace, metadata: {name: a}}]
+- name: two
+  resources: [{apiVersion: v1, kind: Namespace, metadata: {name: b}}]";
+    let text = document_stream(&built_of(spec, None, None).expect("built")).expect("printed");
+    assert!(text.starts_with("# step: one\n---\napiVersion: v1\n") && text.contains("\n# step: two\n---\n"), "{text}");
+    let error = built_of(&spec.replace("name: b", "name: a"), None, None).expect_err("refused");
+    assert_eq!(error.to_string(), "duplicate resource Namespace/a in step \"two\", already defined in step \"one\"");
+}
+
+#[test]
+fn what_a_cluster_would_not_take_is_a_warning() {
+    let spec = "
+inputs: [{on: 1, unused: x, empty: null}]
+resourceTemplate: typo
+resources:
+- {apiVersion: v1, kind: Namespace, metadata: {name: n-<< inputs.true >>}}";
+    let found = kinds(&built_of(spec, None, None).expect("built"));
+    assert_eq!(found, [WarningKind::Key, WarningKind::UnknownField, WarningKind::NullInput, WarningKind::UnusedInput]);
+    let whole = spec.replace("<< inputs.true >>", "<< inputs | toJson | sha256sum >>");
+    assert!(!kinds(&built_of(&whole, None, None).expect("built")).contains(&WarningKind::UnusedInput));
+}
+
+#[test]
+fn wrong_manifests_are_refused_with_the_field() {
+    let refused = |spec: &str| built_of(spec, None, None).expect_err("refused").to_string();
+    assert!(refused("inputs: {a: b}").ends_with("spec.inputs is not a list of input sets"));
+    assert!(refused("resources: [null]").contains("spec.resources[0] is null"));
+    assert!(refused("dependsOn: [{ready: 'yes'}]").ends_with("spec.dependsOn[0].ready is text, not a boolean"));
+    assert!(refused("steps: [{name: a, timeout: soon}]").ends_with("time: invalid duration \"soon\""));
+    assert_eq!(refused("resources: []"), "no objects were generated");
+}
+
+#[test]
+fn a_value_that_breaks_the_text_is_told_with_its_line() {
+    let spec = "
+inputs: [{v: 'a: b'}]
+resources:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {v: << inputs.v >>}}";
+    let error = built_of(spec, None, None).expect_err("refused");
+    assert_eq!(error.kind, BuildErrorKind::Object);
+    assert_eq!(error.place.expect("a place").line, Some(3));
+}

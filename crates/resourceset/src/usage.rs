@@ -1,0 +1,37 @@
+//! Inputs that no template uses.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::inputs::InputSet;
+
+/// `inputs` as a whole: handed on, printed, or kept in a variable, so that any key may be used.
+static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[^.\w$])\(?\s*inputs\s*\)?\s*(?:>>|-\s*>>|\||\)|$)|:?=\s*inputs\b\s*(?:$|[^.\w])").ok()
+});
+
+/// The keys that no text names, sorted. Careful: a text that uses the inputs as a whole uses all of them.
+pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
+    let whole = WHOLE.as_ref();
+    if texts.iter().any(|text| whole.is_none_or(|whole| whole.is_match(text)) || text.contains("range inputs")) {
+        return Vec::new();
+    }
+    let words: BTreeSet<&str> = texts
+        .iter()
+        .flat_map(|text| text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))))
+        .flat_map(|word| [word, word.trim_matches('-')])
+        .collect();
+    let keys: BTreeSet<&String> = sets.iter().flat_map(|set| set.values.keys()).collect();
+    keys.into_iter()
+        .filter(|key| {
+            // A key with other characters can only be named in quotes.
+            let is_word = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+            !matches!(key.as_str(), "id" | "provider")
+                && !(is_word && words.contains(key.as_str())
+                    || !is_word && texts.iter().any(|text| text.contains(key.as_str())))
+        })
+        .cloned()
+        .collect()
+}
