@@ -1,0 +1,146 @@
+//! Recorded runs of the reference's `build resourceset`: the same objects in every run that it builds, a refusal in every run
+//! that it refuses. What differs stands in [`DEVIATIONS`], each with its reason.
+//!
+//! Errors of templates are compared by letter, as are the reference's own; where a Go library words an error, its class.
+
+use std::path::PathBuf;
+
+use flux_operator_resourceset::offline::{Files, build, document_stream};
+use flux_operator_resourceset::{BuildErrorKind, Options};
+use serde_json::Value;
+
+/// What is built or refused otherwise, and why.
+const DEVIATIONS: &[(&str, &str)] = &[
+    ("provider-null-default", "a null at the top of a set is dropped, as the API server does; the reference crashes"),
+    (
+        "inputs-from-file-null-value",
+        "a null at the top of a set is dropped, as the API server does; the reference crashes",
+    ),
+];
+
+/// What the crate has no part in.
+const OF_THE_COMMAND: &[(&str, &str)] = &[("cli-help", "the help text of the command")];
+
+/// Runs beside the checkout; they are not part of it.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/resourceset")
+}
+
+/// The words of libraries, up to which an error is compared.
+const LIBRARIES: [&str; 2] = ["error converting YAML to JSON", "error unmarshaling JSON"];
+
+fn class(error: &str) -> &str {
+    let cut = LIBRARIES.iter().filter_map(|phrase| Some(error.find(phrase)? + phrase.len())).min();
+    cut.and_then(|cut| error.get(..cut)).unwrap_or(error)
+}
+
+enum Outcome {
+    Printed(String),
+    Refused(String),
+    /// Before the crate has a part in it: arguments, files that are missing.
+    RefusedByCommand,
+}
+
+fn run(case: &Value) -> Outcome {
+    let arguments: Vec<&str> = case["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let (mut manifest, mut inputs, mut providers, mut namespace) = (None, None, None, "default");
+    let mut rest = arguments.iter().skip(2).copied();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "-f" | "--filename" => manifest = rest.next(),
+            "-i" | "--inputs-from" => inputs = rest.next(),
+            "--inputs-from-provider" => providers = rest.next(),
+            "-n" | "--namespace" => namespace = rest.next().unwrap_or_default(),
+            other => match other.split_once('=') {
+                Some(("--filename", path)) => manifest = Some(path),
+                Some(("--inputs-from", path)) => inputs = Some(path),
+                Some(("--inputs-from-provider", path)) => providers = Some(path),
+                Some(("--namespace", text)) => namespace = text,
+                _ => return Outcome::RefusedByCommand,
+            },
+        }
+    }
+    let text_of = |path: &str| match path {
+        "-" => Some(case["stdin"].as_str().unwrap_or_default()),
+        path => case["files"][path].as_str(),
+    };
+    let Some(manifest) = manifest.and_then(text_of) else { return Outcome::RefusedByCommand };
+    let is_missing = |path: Option<&str>| path.is_some_and(|path| text_of(path).is_none());
+    if is_missing(inputs) || is_missing(providers) {
+        return Outcome::RefusedByCommand;
+    }
+    let files = Files { manifest, inputs: inputs.and_then(text_of), providers: providers.and_then(text_of), namespace };
+    let random = |bound: u64| bound / 2;
+    let options = Options { now: Some(1_795_000_000), random: Some(&random), ..Options::default() };
+    match build(&files, &options) {
+        Ok(built) => match document_stream(&built) {
+            Ok(text) => Outcome::Printed(text),
+            Err(error) => Outcome::Refused(format!("error marshalling object: {error}")),
+        },
+        Err(error) => {
+            let has_place = error.place.is_some();
+            let needs_place = matches!(error.kind, BuildErrorKind::Template | BuildErrorKind::Object);
+            assert_eq!(has_place, needs_place || error.kind == BuildErrorKind::DuplicateObject, "{error}");
+            Outcome::Refused(error.to_string())
+        }
+    }
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    flux_operator_yaml::parse_documents(text).expect("readable output")
+}
+
+/// Tells how an outcome differs from the recorded one.
+fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
+    let text = |name: &str| case[name].as_str().unwrap_or_default();
+    let wanted = text("stderr").trim_start_matches("✗ ").trim_end_matches('\n');
+    match (case["rc"].as_i64(), outcome) {
+        (Some(0), Outcome::Printed(printed)) if printed == text("stdout") => None,
+        (Some(0), Outcome::Printed(printed)) if text("unstable") == "stdout" => (documents(printed).len()
+            != documents(text("stdout")).len())
+        .then(|| format!("other documents:\n{printed}")),
+        (Some(0), Outcome::Printed(printed)) => Some(format!("wanted\n{}\nprinted\n{printed}", text("stdout"))),
+        (Some(0), Outcome::Refused(error)) => Some(format!("refused: {error}")),
+        (Some(0), Outcome::RefusedByCommand) => Some("refused by the arguments".to_owned()),
+        (_, Outcome::Printed(printed)) => Some(format!("wanted {wanted}\nprinted\n{printed}")),
+        (_, Outcome::RefusedByCommand) => None,
+        // A crash has no text.
+        (Some(2), Outcome::Refused(_)) => None,
+        (_, Outcome::Refused(error)) => {
+            let is_same = if text("unstable") == "stderr" { true } else { class(wanted) == class(error) };
+            (!is_same).then(|| format!("wanted {wanted}\nactual {error}"))
+        }
+    }
+}
+
+#[test]
+fn recorded_runs_are_reproduced() {
+    let Ok(entries) = std::fs::read_dir(folder()) else {
+        println!("there are no recorded runs in {}, so that none is compared", folder().display());
+        return;
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    paths.sort();
+    let (mut checked, mut failures) = (0, Vec::new());
+    for path in paths {
+        let is_case = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| name.parse::<u32>().is_ok());
+        if !is_case {
+            continue;
+        }
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("readable")).expect("JSON");
+        let name = case["name"].as_str().unwrap_or_default();
+        if OF_THE_COMMAND.iter().any(|(left_out, _)| *left_out == name) {
+            continue;
+        }
+        let deviation = DEVIATIONS.iter().find(|(deviating, _)| *deviating == name);
+        checked += 1;
+        match (difference(&case, &run(&case)), deviation) {
+            (None, None) | (Some(_), Some(_)) => {}
+            (Some(difference), None) => failures.push(format!("{name}: {difference}")),
+            (None, Some(_)) => failures.push(format!("{name}: is the same now; take it out of the table")),
+        }
+    }
+    println!("{checked} runs checked");
+    assert!(checked > 300, "only {checked} runs were checked");
+    assert!(failures.is_empty(), "{} runs differ:\n\n{}", failures.len(), failures.join("\n\n"));
+}
