@@ -1,4 +1,4 @@
-//! `--explain-patches`: one row per patch.
+//! Tables that explain a build: for `--explain-patches` one row per patch, for `--explain` one per object.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flux_operator::kustomize::PatchReport;
@@ -7,8 +7,15 @@ use crate::shell::Shell;
 
 const HEADINGS: [&str; 4] = ["PATCH", "TARGET", "OBJECTS", "CHANGED"];
 
-/// Draws the reports; whole when piped, folded to the width of a terminal.
+/// Draws the reports.
 pub fn table(reports: &[PatchReport], shell: &Shell) -> String {
+    let row =
+        |report: &PatchReport| [report.index.to_string(), report.target.clone(), objects(report), changes(report)];
+    drawn(HEADINGS, reports.iter().map(row), shell)
+}
+
+/// Draws rows; whole when piped, folded to the width of a terminal.
+pub fn drawn(headings: [&str; 4], rows: impl Iterator<Item = [String; 4]>, shell: &Shell) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if shell.stdout_is_terminal() {
@@ -16,9 +23,9 @@ pub fn table(reports: &[PatchReport], shell: &Shell) -> String {
     } else {
         table.set_content_arrangement(ContentArrangement::Disabled);
     }
-    table.add_row(HEADINGS);
-    for report in reports {
-        table.add_row([report.index.to_string(), report.target.clone(), objects(report), changes(report)]);
+    table.add_row(headings);
+    for row in rows {
+        table.add_row(row);
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 3));

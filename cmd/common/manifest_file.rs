@@ -111,8 +111,8 @@ fn refused(error: &ManifestError, what: &str) -> CliError {
     }
 }
 
-/// The text of a file that is to hold `content`.
-async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<String, CliError> {
+/// The text of a file that is to hold `content`, or of standard input for `-`.
+pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<String, CliError> {
     let what = name_of_input(path);
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
@@ -132,9 +132,10 @@ async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<
     if path.is_dir() {
         let inside = manifests_in(path);
         let told = CliError::usage(format!("cannot read {what}")).cause("it is a directory");
+        let wanted = if content == INSTANCE { "one FluxInstance" } else { content };
         return Err(match inside.as_slice() {
-            [] => told.hint("pass one file with one FluxInstance"),
-            names => told.hint(format!("pass one file with one FluxInstance; it holds {}", names.join(", "))),
+            [] => told.hint(format!("pass one file with {wanted}")),
+            names => told.hint(format!("pass one file with {wanted}; it holds {}", names.join(", "))),
         });
     }
     let file = path.to_owned();

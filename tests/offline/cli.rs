@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod build_instance;
+mod build_resourceset;
 mod bundle;
 mod config;
 mod create_instance;
