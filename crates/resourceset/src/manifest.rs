@@ -64,7 +64,7 @@ pub struct ResourceSet {
     pub common_annotations: BTreeMap<String, String>,
     /// How inputs are combined.
     pub strategy: InputStrategy,
-    /// Inline inputs; `None` is a set that is null.
+    /// Inline inputs.
     pub inputs: Vec<Map<String, Value>>,
     /// Providers.
     pub inputs_from: Vec<ProviderReference>,

@@ -25,8 +25,28 @@ pub type Key = [String; 4];
 /// The documents of a text, each with the number of lines before it.
 ///
 /// The lines between them are found before anything is read, as the Kubernetes libraries do, so that what stands behind
-/// `...` is not read at all.
+/// `...` is not read at all. JSON needs no lines between its documents.
 pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
+    split_at_lines(text).into_iter().flat_map(|(lines, document)| split_json(lines, document)).collect()
+}
+
+fn split_json(lines: usize, text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    if text.trim_start().starts_with('{') {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let mut start = 0;
+        while let Some(value) = values.next() {
+            let end = values.byte_offset();
+            let (Ok(_), Some(document)) = (value, text.get(start..end)) else { return vec![(lines, text)] };
+            let before = text.get(..start).unwrap_or_default().matches('\n').count();
+            documents.push((lines + before, document));
+            start = end;
+        }
+    }
+    if documents.is_empty() { vec![(lines, text)] } else { documents }
+}
+
+fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut at) = (0, 0, 0);
     let mut push = |from: usize, to: usize, line: usize| {

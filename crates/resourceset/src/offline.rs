@@ -178,10 +178,7 @@ fn providers_file(text: &str, namespace: &str, warnings: &mut Vec<Warning>) -> R
             }
             if provider.provider_type != "Static" {
                 let found = &provider.provider_type;
-                let what = &provider.id;
-                return Err(refused(format!(
-                    "unsupported provider type '{found}', only 'Static' is supported ({what})"
-                )));
+                return Err(refused(format!("unsupported provider type '{found}', only 'Static' is supported")));
             }
             let id = adler32(&provider.id.name);
             sources.push(provider.static_source(id));

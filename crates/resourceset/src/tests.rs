@@ -200,3 +200,18 @@ resources:
     assert_eq!(error.kind, BuildErrorKind::Object);
     assert_eq!(error.place.expect("a place").line, Some(3));
 }
+
+#[test]
+fn json_needs_no_lines_between_documents() {
+    let object = |name: &str| {
+        format!("  {{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {{\"name\": \"{name}\"}}}}")
+    };
+    let spec = format!(
+        "resourcesTemplate: |\n{}\n{}\n  ---\n  {{apiVersion: v1, kind: Namespace, metadata: {{name: c}}}}",
+        object("a"),
+        object("b")
+    );
+    let built = built_of(&spec, None, None).expect("built");
+    let names: Vec<_> = objects(&built).iter().map(|object| &object["metadata"]["name"]).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}

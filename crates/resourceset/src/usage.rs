@@ -7,15 +7,13 @@ use regex::Regex;
 
 use crate::inputs::InputSet;
 
-/// `inputs` as a whole: handed on, printed, or kept in a variable, so that any key may be used.
-static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[^.\w$])\(?\s*inputs\s*\)?\s*(?:>>|-\s*>>|\||\)|$)|:?=\s*inputs\b\s*(?:$|[^.\w])").ok()
-});
+/// `inputs` as a whole: handed on, printed, kept in a variable, or asked for a computed key, so that any key may be used.
+static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\binputs\s*\)?\s*(?:-?\s*>>|\||\)|[$(]|$)").ok());
 
 /// The keys that no text names, sorted. Careful: a text that uses the inputs as a whole uses all of them.
 pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
     let whole = WHOLE.as_ref();
-    if texts.iter().any(|text| whole.is_none_or(|whole| whole.is_match(text)) || text.contains("range inputs")) {
+    if texts.iter().any(|text| whole.is_none_or(|whole| whole.is_match(text))) {
         return Vec::new();
     }
     let words: BTreeSet<&str> = texts
