@@ -26,9 +26,11 @@ pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
         .filter(|key| {
             // A key with other characters can only be named in quotes.
             let is_word = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
-            !matches!(key.as_str(), "id" | "provider")
-                && !(is_word && words.contains(key.as_str())
-                    || !is_word && texts.iter().any(|text| text.contains(key.as_str())))
+            let is_named = match is_word {
+                true => words.contains(key.as_str()),
+                false => texts.iter().any(|text| text.contains(key.as_str())),
+            };
+            !is_named && !matches!(key.as_str(), "id" | "provider")
         })
         .cloned()
         .collect()

@@ -86,8 +86,9 @@ fn run(case: &Value) -> Outcome {
     }
 }
 
-fn documents(text: &str) -> Vec<Value> {
-    flux_operator_yaml::parse_documents(text).expect("readable output")
+/// How many documents an output has.
+fn documents(text: &str) -> usize {
+    text.lines().filter(|line| *line == "---").count()
 }
 
 /// Tells how an outcome differs from the recorded one.
@@ -96,9 +97,9 @@ fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
     let wanted = text("stderr").trim_start_matches("✗ ").trim_end_matches('\n');
     match (case["rc"].as_i64(), outcome) {
         (Some(0), Outcome::Printed(printed)) if printed == text("stdout") => None,
-        (Some(0), Outcome::Printed(printed)) if text("unstable") == "stdout" => (documents(printed).len()
-            != documents(text("stdout")).len())
-        .then(|| format!("other documents:\n{printed}")),
+        (Some(0), Outcome::Printed(printed)) if text("unstable") == "stdout" => {
+            (documents(printed) != documents(text("stdout"))).then(|| format!("other documents:\n{printed}"))
+        }
         (Some(0), Outcome::Printed(printed)) => Some(format!("wanted\n{}\nprinted\n{printed}", text("stdout"))),
         (Some(0), Outcome::Refused(error)) => Some(format!("refused: {error}")),
         (Some(0), Outcome::RefusedByCommand) => Some("refused by the arguments".to_owned()),
@@ -107,7 +108,7 @@ fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
         // A crash has no text.
         (Some(2), Outcome::Refused(_)) => None,
         (_, Outcome::Refused(error)) => {
-            let is_same = if text("unstable") == "stderr" { true } else { class(wanted) == class(error) };
+            let is_same = text("unstable") == "stderr" || class(wanted) == class(error);
             (!is_same).then(|| format!("wanted {wanted}\nactual {error}"))
         }
     }

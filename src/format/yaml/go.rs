@@ -249,9 +249,10 @@ impl Reader<'_> {
             Shape::Items(items) => items.push(value),
             Shape::Fields { fields, key } => match key.take() {
                 Some(Key::Field { key, location }) => {
-                    if fields.insert(key.clone(), value).is_some() {
-                        self.notes.push(KeyNote { location, key, cause: KeyCause::Duplicate });
+                    if fields.contains_key(&key) {
+                        self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Duplicate });
                     }
+                    fields.insert(key, value);
                 }
                 Some(Key::Merge { location }) => merge(fields, value, location)?,
                 None => {}
