@@ -1319,7 +1319,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Create a Secret with a user name and a password
+  # Create a Secret with a user name and a password, or with a bearer token
   export extern "flux-operator create secret basic-auth" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
     --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
@@ -1334,6 +1334,10 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
+    --bearer-token: string    # Bearer token for Git, instead of user name and password; visible to other users of this machine
+    --bearer-token-stdin      # Read the bearer token from standard input
+    --bearer-token-file: path # Read the bearer token from a file of one line
+    --bearer-token-env: string # Read the bearer token from the environment variable NAME
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1691,7 +1695,7 @@ module completions {
   export extern "flux-operator create secret help" [
   ]
 
-  # Create a Secret with a user name and a password
+  # Create a Secret with a user name and a password, or with a bearer token
   export extern "flux-operator create secret help basic-auth" [
   ]
 
@@ -1739,7 +1743,7 @@ module completions {
   export extern "flux-operator create help secret" [
   ]
 
-  # Create a Secret with a user name and a password
+  # Create a Secret with a user name and a password, or with a bearer token
   export extern "flux-operator create help secret basic-auth" [
   ]
 
@@ -1852,12 +1856,55 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator build resourceset output" [] {
+    [ "yaml" "json" "name" ]
+  }
+
+  def "nu-complete flux-operator build resourceset color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Print the objects of a ResourceSet
+  export extern "flux-operator build resourceset" [
+    --filename(-f): path      # File with one ResourceSet; - for standard input
+    --inputs-from(-i): path   # File with a list of input sets, which replace those of the manifest
+    --inputs-from-provider: path # File with ResourceSetInputProviders of the type Static
+    --output(-o): string@"nu-complete flux-operator build resourceset output" # What to print: objects or their names
+    --explain                 # Print the template and the input set that made each object
+    --strict                  # Fail on everything that is a warning otherwise
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Say more: once for steps, twice for requests
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator build resourceset color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator build help" [
   ]
 
   # Print the objects of a FluxInstance
   export extern "flux-operator build help instance" [
+  ]
+
+  # Print the objects of a ResourceSet
+  export extern "flux-operator build help resourceset" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4618,7 +4665,7 @@ module completions {
   export extern "flux-operator help create secret" [
   ]
 
-  # Create a Secret with a user name and a password
+  # Create a Secret with a user name and a password, or with a bearer token
   export extern "flux-operator help create secret basic-auth" [
   ]
 
@@ -4656,6 +4703,10 @@ module completions {
 
   # Print the objects of a FluxInstance
   export extern "flux-operator help build instance" [
+  ]
+
+  # Print the objects of a ResourceSet
+  export extern "flux-operator help build resourceset" [
   ]
 
   # Show what an apply would change
