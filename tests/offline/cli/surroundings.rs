@@ -17,6 +17,8 @@ use crate::cli::support::{command, run};
 const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
 const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\n\
     spec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n";
+const RESOURCE_SET: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: s, namespace: apps}\n\
+    spec:\n  resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: apps}}]\n";
 const OLD: &str = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: a}\n";
 
 /// Every command that does its work on files, and a line that does it in the folder that [`folder`] makes.
@@ -65,8 +67,9 @@ const ON_FILES: &[(&str, &str)] = &[
     ("create secret tls", "x --ca-crt-file word --skip-checks --export"),
     ("create secret sops", "x --age-key-file word --skip-checks --export"),
     ("build instance", "-f flux.yaml"),
+    ("build resourceset", "-f set.yaml"),
     ("apply instance", "-f flux.yaml --dry-run=client"),
-    ("install", "--export"),
+    ("install", "--export --image r/i:v"),
     ("explain", "fluxinstance.spec"),
     ("distribution versions", ""),
     ("distribution images", ""),
@@ -114,7 +117,8 @@ const ELSEWHERE: &[&str] = &[
 /// A folder with the files that the lines name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, text) in [("flux.yaml", INSTANCE), ("old.yaml", OLD), ("word", "abcdefgh\n")] {
+    for (name, text) in [("flux.yaml", INSTANCE), ("old.yaml", OLD), ("set.yaml", RESOURCE_SET), ("word", "abcdefgh\n")]
+    {
         fs::write(folder.path().join(name), text).expect("written");
     }
     symlink(packed(), folder.path().join("here.tar")).expect("a link");
@@ -253,6 +257,8 @@ const READERS: &[&str] = &[
     "bundle --redact INPUT -o -",
     "build instance -f -",
     "build instance -f INPUT",
+    "build resourceset -f -",
+    "build resourceset -f set.yaml --inputs-from INPUT",
     "build instance -f flux.yaml --distribution -",
     "build instance -f flux.yaml --distribution INPUT",
     "build instance -f flux.yaml --distribution oci://127.0.0.1:1/a/b --registry-ca INPUT",
@@ -265,8 +271,8 @@ const READERS: &[&str] = &[
     "apply instance --plan - --kubeconfig config",
     "apply instance --plan INPUT --kubeconfig config",
     "delete instance -f - --yes --kubeconfig config",
-    "install --export -f -",
-    "install -f - --kubeconfig config",
+    "install --export --image r/i:v -f -",
+    "install --image r/i:v -f - --kubeconfig config",
     "migrate -f -",
     "migrate -f INPUT",
     "check -f -",
@@ -479,7 +485,7 @@ fn files_whose_names_are_not_utf8_are_read_and_written() {
     let lines: &[(&str, &OsStr, i32)] = &[
         ("build instance -f", name, 0),
         ("apply instance --dry-run=client -f", name, 0),
-        ("install --export -f", name, 0),
+        ("install --export --image r/i:v -f", name, 0),
         ("migrate --dry-run -f", old, 1),
         ("check -f", old, 1),
         ("migrate -f", old, 0),
@@ -520,8 +526,8 @@ const DRY_RUNS: &[(&str, &str)] = &[
     ("delete instance", "flux"),
     ("delete resource", "ks/a"),
     ("distribution mirror", "127.0.0.1:1/a --from here.tar"),
-    ("install", ""),
-    ("install", "-f flux.yaml"),
+    ("install", "--image r/i:v"),
+    ("install", "--image r/i:v -f flux.yaml"),
     ("migrate", "-f ."),
     ("migrate", "-f old.yaml"),
     ("migrate owner", "ks/web --to ks/flux-system -n apps --from DUMP"),
