@@ -114,7 +114,7 @@ async fn an_expired_token_says_when_it_expired(cluster: TestCluster) {
     let Credentials::Token(token) = &expired.credentials else { panic!("a token is expected") };
     assert!(!outcome.stderr.contains(token.as_str()));
     let mut flag = cluster.command();
-    flag.args(["--token", token]);
+    flag.args(["--kube-token", token]);
     run(flag, &CREATE).await.exits(5).stderr_has("the token has expired");
 }
 
@@ -125,7 +125,7 @@ async fn an_expired_certificate_says_when_it_expired(cluster: TestCluster) {
 }
 
 async fn unknown_credentials_are_denied(cluster: TestCluster) {
-    let outcome = run(cluster.command(), &with(&["--token=nobody"])).await.exits(5);
+    let outcome = run(cluster.command(), &with(&["--kube-token=nobody"])).await.exits(5);
     outcome.stderr_has("does not accept the credentials").stderr_has(cluster.url());
 }
 

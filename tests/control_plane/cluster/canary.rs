@@ -183,7 +183,7 @@ async fn no_command_shows_the_token_it_signs_in_with(cluster: TestCluster) {
     for (path, help) in leaves() {
         // The arguments a leaf needs are those of its first example.
         let Some(example) = examples(&help).into_iter().next() else { continue };
-        let flag = example.replacen("flux-operator", &format!("flux-operator --token='{CANARY}'"), 1);
+        let flag = example.replacen("flux-operator", &format!("flux-operator --kube-token='{CANARY}'"), 1);
         let at_levels = |levels: &[(&'static str, &'static str)], what: &str, line: &str, kubeconfig: &Path| {
             let job = |level: &(&'static str, &'static str)| Job {
                 what: format!("{what} {level:?} {path:?}: {line}"),
@@ -195,7 +195,7 @@ async fn no_command_shows_the_token_it_signs_in_with(cluster: TestCluster) {
         jobs.extend(at_levels(&LEVELS, "kubeconfig", &example, config.path()));
         jobs.extend(at_levels(&[LOUDEST], "password", &example, &basic_path));
         jobs.extend(at_levels(&[LOUDEST], "broken", &example, &broken));
-        jobs.extend(at_levels(&[LOUDEST], "--token", &flag, cluster.kubeconfig().path()));
+        jobs.extend(at_levels(&[LOUDEST], "--kube-token", &flag, cluster.kubeconfig().path()));
     }
     nothing_is_shown(jobs).await;
 }
