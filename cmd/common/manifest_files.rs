@@ -22,7 +22,7 @@ mod rewrite;
 
 pub use rewrite::write;
 
-/// What is read of a folder, unless `--extensions` says otherwise.
+/// Extensions of the files that are read in a folder, unless `--extensions` names others.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// One file, and what a Flux version wants of it.
@@ -78,7 +78,7 @@ pub struct FileChanges {
     pub unedited: Vec<UneditedVersion>,
 }
 
-/// What a folder holds that was not rewritten.
+/// Files of a folder that were passed over, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PassedOver {
@@ -169,13 +169,13 @@ pub struct ManifestRequest<'a> {
     pub place: &'a Path,
     /// The Flux version (see [`flux_version`]).
     pub to: Option<&'a str>,
-    /// What the names of files in a folder end in; empty for the usual ones.
+    /// Extensions of the files that are read in a folder; empty for the usual ones.
     pub extensions: &'a [String],
 }
 
 /// Looks at a file, at every manifest of a folder, or at standard input, and gives each to `take`.
 ///
-/// What cannot be read in a folder is counted, and named only where it names an old version.
+/// Unreadable files of a folder are counted. Only those that mention an old Flux version are named.
 pub async fn for_each(
     request: &ManifestRequest<'_>,
     shell: &Shell,
@@ -257,7 +257,7 @@ async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlErr
     shell.read_input(&path.display().to_string(), open).await
 }
 
-/// What becomes of a text. Whoever names extensions means templates as well, which are edited line by line.
+/// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
 fn migrated(versions: &StoredVersions, text: &str, request: &ManifestRequest<'_>) -> Result<Migrated, yaml::YamlError> {
     match versions.migrate(text) {
         Err(yaml::YamlError::Syntax { .. }) if !request.extensions.is_empty() => Ok(versions.migrate_lines(text)),
@@ -309,7 +309,7 @@ impl FileMigration {
         format!("Flux {}: {} {done}{}", self.flux, self.edits(), self.others())
     }
 
-    /// What the last line of a check says: it counts every line before it.
+    /// The last line of a check, which counts every line before it.
     pub fn verdict(&self) -> String {
         let breaks = self.changes.iter().filter(|change| change.breaks).count();
         let part = |count: usize, one: &str, many: &str| match count {
