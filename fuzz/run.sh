@@ -26,8 +26,8 @@ programs=${CARGO_TARGET_DIR:-target}/$host/${profile/#dev/debug}
 for target in "${targets[@]}"; do
     seeds=(../examples)
     case $target in
-        notation) seeds=(../src/distribution/notation) ;;
-        oci_manifest) seeds+=(../src/oci/samples) ;;
+        notation) seeds=(../crates/core/src/distribution/notation) ;;
+        oci_manifest) seeds+=(../crates/oci/src/samples) ;;
         dump) seeds+=(../tests/offline/cli/inspect) ;;
     esac
     # Whole input of a kind that is not lying about elsewhere, and what has to be refused.

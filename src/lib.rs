@@ -18,19 +18,14 @@
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 
-pub mod api;
+pub use flux_operator_cluster as cluster;
+pub use flux_operator_core::{api, build, distribution, format, k8s, kustomize, secrets};
+pub use flux_operator_oci as oci;
+
 pub mod bootstrap;
-pub mod build;
-pub mod cluster;
 pub mod controller;
-pub mod distribution;
 pub mod fetch;
-pub mod format;
 pub mod inspect;
-pub mod k8s;
-pub mod kustomize;
-pub mod oci;
 pub mod operator;
 pub mod reconcile;
 pub mod request;
-pub mod secrets;

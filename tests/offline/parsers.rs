@@ -137,9 +137,9 @@ const PATCHES: [&str; 4] = [
     "$patch: delete\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n",
 ];
 const NOTATIONS: [&str; 3] = [
-    include_str!("../../src/distribution/notation/common.notation"),
-    include_str!("../../src/distribution/notation/source-extensions.notation"),
-    include_str!("../../src/distribution/notation/helm.notation"),
+    include_str!("../../crates/core/src/distribution/notation/common.notation"),
+    include_str!("../../crates/core/src/distribution/notation/source-extensions.notation"),
+    include_str!("../../crates/core/src/distribution/notation/helm.notation"),
 ];
 
 proptest! {

@@ -301,7 +301,7 @@ async fn a_distribution_that_is_signed_by_nobody_is_refused() {
     let client = client(Credentials::Anonymous);
     let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
     push_distribution(&client, &reference).await;
-    let key = oci::PublicKey::parse(include_bytes!("../../src/oci/samples/cosign.pub")).unwrap();
+    let key = oci::PublicKey::parse(include_bytes!("../../crates/oci/src/samples/cosign.pub")).unwrap();
     let fetcher = Fetcher { registries: Some(client), cache: None, memory: None, key: Some(key) };
     let error = fetcher.fetch(&reference.url().parse().unwrap()).await.unwrap_err();
     assert!(matches!(&error.reason, FetchReason::Oci(error) if matches!(error.reason, Reason::Unsigned { .. })));

@@ -45,7 +45,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 const HOSTS: &str = "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n";
-const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/secrets/samples");
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/core/src/secrets/samples");
 
 fn secrets(cluster: &TestCluster) -> Api<Secret> {
     Api::namespaced(cluster.client(), cluster.namespace())

@@ -43,7 +43,7 @@ fn custom_resource_definitions_are_up_to_date() {
 
 #[test]
 fn the_definitions_that_the_program_holds_are_up_to_date() {
-    committed_equals_generated("definitions", "src/api/crd/definitions");
+    committed_equals_generated("definitions", "crates/core/src/api/crd/definitions");
 }
 
 #[test]

@@ -395,7 +395,7 @@ fn the_default_artifact_is_replaced_by_the_embedded_distribution_where_there_is_
 
     // A digest, a key and --strict ask for exactly that artifact.
     build(&input, &["--strict", "--offline"]).exits(1).stderr_has("no connection may be opened");
-    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/src/oci/samples/cosign.pub");
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub");
     build(&input, &["--offline", "--verify-key", key]).exits(1).stderr_has("no connection may be opened");
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let pinned = with_artifact(&format!("{DEFAULT}:latest@{digest}"));

@@ -1,0 +1,50 @@
+//! The only module that talks to the API server.
+//!
+//! ```text
+//! flags, KUBECONFIG, proxy variables (values, read by the caller)
+//!        -> connect -> Cluster { client, endpoint, namespace }
+//!                        every request about objects              objects, list, watch
+//!                        every call: one limit, few retries       retry
+//!                        which rights, without a write            rehearsal
+//!                        every failure: what it means, what next  diagnose -> error
+//! ```
+//! It knows no commands, prints nothing and reads no environment.
+#![warn(unreachable_pub)]
+#![cfg_attr(not(test), deny(clippy::string_slice))]
+
+use flux_operator_core::{api, format, k8s, kustomize};
+
+mod authorization;
+mod call;
+mod connect;
+mod credential_plugin;
+mod diagnose;
+mod discovery;
+mod error;
+pub mod events;
+mod http_client;
+pub mod kubeconfig;
+pub mod lease;
+mod lease_guard;
+mod list;
+mod logs;
+mod objects;
+mod questions;
+mod rehearsal;
+mod retry;
+mod served;
+mod streamed_body;
+mod transport;
+pub mod watch;
+
+pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
+pub use credential_plugin::PluginTerminal;
+pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
+pub use events::post_notification;
+pub use kubeconfig::{KubeconfigSource, Overrides};
+pub use list::{List, ListOptions};
+pub use logs::{LogOptions, LogStream};
+pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
+pub use rehearsal::{Met, PermissionObserver, Rehearsal};
+pub use retry::{RequestObserver, Retry, RetryObserver, WriteObserver, after};
+pub use streamed_body::Pieces;

@@ -1,0 +1,599 @@
+//! Reading and writing objects of any kind, as JSON values. All requests about objects are made here.
+//!
+//! Every function names what it does in its error, so that callers need not. The client below bounds each call and repeats
+//! what may be repeated.
+//!
+//! An answer of 404 only means that an object is gone when it names the object. One that does not (of a gateway, of an API
+//! server that has not heard of a new version) is checked against what the server says it serves.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::call::{Call, object_path};
+use super::retry::{Repeat, after};
+use super::{Cluster, ClusterError, Reason};
+use crate::api::kinds::known_resource;
+use crate::format::backoff::Backoff;
+use crate::k8s::{ObjectId, ResourceType, fields};
+
+/// How often an object or a kind is asked for that is served and yet answered with 404.
+const ATTEMPTS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// How often an object is written that others write at the same time.
+const RACES: u32 = 6;
+
+/// What a server-side apply did, or would do in a dry run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyResult {
+    Created,
+    Configured,
+    Unchanged,
+}
+
+impl ApplyResult {
+    /// Compares an object before, if there was one, with what the server made of it.
+    pub fn of(before: Option<&Value>, after: &Value) -> Self {
+        match before {
+            None => ApplyResult::Created,
+            Some(before) if content(before) == content(after) => ApplyResult::Unchanged,
+            Some(_) => ApplyResult::Configured,
+        }
+    }
+
+    /// kubectl's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApplyResult::Created => "created",
+            ApplyResult::Configured => "configured",
+            ApplyResult::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// How an object is written. A field manager alone stands for the plain way.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions<'a> {
+    pub field_manager: &'a str,
+    /// An apply takes fields over from other managers instead of failing.
+    pub force: bool,
+    /// Let the server do everything but store.
+    pub dry_run: bool,
+}
+
+impl<'a> WriteOptions<'a> {
+    /// Takes fields over from other managers, and stores.
+    pub fn forced(field_manager: &'a str) -> Self {
+        WriteOptions { force: true, ..field_manager.into() }
+    }
+
+    /// The same without storing anything.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        WriteOptions { dry_run: true, ..self }
+    }
+
+    fn query(&self) -> String {
+        let dry = if self.dry_run { "&dryRun=All" } else { "" };
+        format!("fieldManager={}{dry}", self.field_manager)
+    }
+}
+
+impl<'a> From<&'a str> for WriteOptions<'a> {
+    fn from(field_manager: &'a str) -> Self {
+        WriteOptions { field_manager, force: false, dry_run: false }
+    }
+}
+
+/// How a delete treats what the object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    Background,
+    Foreground,
+}
+
+/// What a deletion insists on.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// Only this object, not another one of the same name.
+    pub uid: Option<String>,
+    /// Only the object as it was read.
+    pub resource_version: Option<String>,
+    /// The API server's default unless it is named.
+    pub propagation: Option<Propagation>,
+    /// Let the server do everything but delete.
+    pub dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn body(&self) -> Value {
+        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+        if self.dry_run {
+            // In the body: where there is one, the API server does not look at the query.
+            body["dryRun"] = json!(["All"]);
+        }
+        if let Some(propagation) = self.propagation {
+            body["propagationPolicy"] = format!("{propagation:?}").into();
+        }
+        for (member, text) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(text) = text {
+                body["preconditions"][member] = text.as_str().into();
+            }
+        }
+        body
+    }
+}
+
+/// How a kind is served although a request for it was answered with 404.
+enum Serving {
+    /// At the version that was asked for.
+    Same,
+    /// At another version.
+    Other(ResourceType),
+    Not,
+}
+
+impl Cluster {
+    /// Returns how the server serves a kind: from the table of known kinds, else by asking the server.
+    ///
+    /// # Errors
+    /// The server does not serve the kind, or cannot be asked.
+    pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, ClusterError> {
+        if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
+            return Ok(known);
+        }
+        match Box::pin(self.resource_at(&id.api_version(), |found| found.kind == id.kind)).await {
+            Ok(Some(found)) => Ok(found),
+            Err(error) if !error.is_api_missing() => Err(error),
+            // The version is not served; the kind may be.
+            _ => Box::pin(self.served_resource_type(&id.group, &id.kind)).await,
+        }
+    }
+
+    /// Says what a 404 means that does not name an object, from what the server says it serves.
+    async fn serving(&self, resource: &ResourceType) -> Result<Serving, ClusterError> {
+        let served = self.served_versions(&resource.group, &resource.kind).await?;
+        match served.iter().any(|other| other.version == resource.version) {
+            true => Ok(Serving::Same),
+            false => Ok(served.into_iter().next().map_or(Serving::Not, Serving::Other)),
+        }
+    }
+
+    /// Makes a request about a kind; `None` when the kind is not served. An answer of 404 that does not name an object is
+    /// checked: at another version the request is made again there, at the same one after a pause, as long as one call may
+    /// take.
+    pub(super) async fn while_served<T, F: Future<Output = Result<T, ClusterError>>>(
+        &self,
+        mut resource: ResourceType,
+        request: impl Fn(ResourceType) -> F,
+    ) -> Result<Option<T>, ClusterError> {
+        let deadline = after(self.request_timeout);
+        let mut backoff = Backoff::new(FIRST_PAUSE, self.request_timeout);
+        for attempt in 1.. {
+            let error = match request(resource.clone()).await {
+                Err(error) if error.is_api_missing() => error,
+                answer => return answer.map(Some),
+            };
+            match self.serving(&resource).await? {
+                Serving::Not => break,
+                Serving::Other(other) => resource = other,
+                Serving::Same if attempt < ATTEMPTS && Instant::now() < deadline => {
+                    tokio::time::sleep(backoff.next_pause()).await
+                }
+                Serving::Same => {
+                    let (name, version) = (resource.resource_name(), &resource.version);
+                    let message = format!("not found, although {name} are served at {version}");
+                    return Err(error.without_meaning(message));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns an object, or `None` when it or its kind is not there.
+    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, ClusterError> {
+        let resource = match self.resource(id).await {
+            Err(error) if error.is_api_missing() => return Ok(None),
+            resource => resource?,
+        };
+        let get = |resource| async move { self.send(path_of(&resource, id).map(Call::get), "get", id).await };
+        match self.within_limit("get", id, Box::pin(self.while_served(resource, get))).await {
+            Err(error) if error.names_as_missing(id) => Ok(None),
+            object => object,
+        }
+    }
+
+    /// Returns an object of a kind at exactly this version.
+    ///
+    /// # Errors
+    /// [`Reason::NotFound`] if there is none, [`Reason::ApiMissing`] if the version is not served, and whatever keeps the
+    /// answer away.
+    pub async fn get(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
+        self.get_as(resource, namespace, name, None).await
+    }
+
+    /// Like [`Cluster::get`], but only type and metadata are sent: no Secret leaves the server.
+    pub async fn get_metadata(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
+        let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        let mut object = self.get_as(resource, namespace, name, Some(accept)).await?;
+        // The type of the answer is not the type of the object.
+        object["apiVersion"] = resource.api_version().into();
+        object["kind"] = resource.kind.as_ref().into();
+        Ok(object)
+    }
+
+    async fn get_as(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+        accept: Option<&'static str>,
+    ) -> Result<Value, ClusterError> {
+        let namespace = namespace.filter(|_| resource.namespaced);
+        let id = ObjectId::new(&resource.group, &resource.kind, namespace, name).at(&resource.version);
+        let call = path_of(resource, &id).map(|path| Call { accept, ..Call::get(path) });
+        self.send(call, "get", &id).await
+    }
+
+    /// Applies an object server-side (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>) and returns what
+    /// the server made of it.
+    ///
+    /// # Errors
+    /// [`Reason::FieldConflict`] unless forced, and whatever the API server refuses.
+    pub async fn apply<'a>(&self, object: &Value, options: impl Into<WriteOptions<'a>>) -> Result<Value, ClusterError> {
+        let (id, options) = (ObjectId::of(object), options.into());
+        let resource = self.resource(&id).await?;
+        let force = if options.force { "&force=true" } else { "" };
+        // Forced, no other field manager is in the way: a conflict is two writers at the same instant.
+        let repeat = Repeat { after_conflict: options.force, ..Repeat::default() };
+        let call = path_of(&resource, &id).map(|path| {
+            let path = format!("{path}?{}{force}", options.query());
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/apply-patch+yaml", object) }
+        });
+        self.send(call, "apply", &id).await
+    }
+
+    /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
+    pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
+        let resource = self.resource(id).await?;
+        // Guarded by the resource version, the second of two has no effect.
+        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}?fieldManager={manager}");
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
+        });
+        self.send(call, "patch", id).await
+    }
+
+    /// Merges a patch (RFC 7386) into an object or into one of its subresources, and returns what the server made of it. A
+    /// patch that names a resource version is guarded by it: a conflict is an answer then.
+    pub async fn merge_patch<'a>(
+        &self,
+        id: &ObjectId,
+        subresource: Option<&str>,
+        patch: &Value,
+        options: impl Into<WriteOptions<'a>>,
+    ) -> Result<Value, ClusterError> {
+        let resource = self.resource(id).await?;
+        let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
+        let after_conflict = patch.pointer("/metadata/resourceVersion").is_none();
+        let repeat = Repeat { after_conflict, ..Repeat::default() };
+        let call = path_of(&resource, id).map(|path| {
+            let path = format!("{path}{below}?{}", options.into().query());
+            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/merge-patch+json", patch) }
+        });
+        self.send(call, "patch", id).await
+    }
+
+    /// Creates an object under the name it carries; `None` when it is there already.
+    pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, ClusterError> {
+        let id = ObjectId::of(object);
+        let resource = self.resource(&id).await?;
+        let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
+        // Under a fixed name the second of two is refused.
+        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
+        let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
+        match self.send(Ok(call), "create", &id).await {
+            Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(None),
+            created => created.map(Some),
+        }
+    }
+
+    /// Replaces an object at the resource version it carries: a conflict is an answer.
+    pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, ClusterError> {
+        let id = ObjectId::of(object);
+        let resource = self.resource(&id).await?;
+        let call = path_of(&resource, &id).map(|path| {
+            Call::with_body(Method::PUT, format!("{path}?fieldManager={manager}"), "application/json", object)
+        });
+        self.send(call, "update", &id).await
+    }
+
+    /// Deletes an object; `false` when it was gone already.
+    ///
+    /// # Errors
+    /// A conflict when it is not the one that the options insist on.
+    pub async fn delete(&self, id: &ObjectId, options: &DeleteOptions) -> Result<bool, ClusterError> {
+        let resource = match self.resource(id).await {
+            Err(error) if error.is_api_missing() => return Ok(false),
+            resource => resource?,
+        };
+        let body = &options.body();
+        let delete = |resource| async move {
+            let call =
+                path_of(&resource, id).map(|path| Call::with_body(Method::DELETE, path, "application/json", body));
+            self.send(call, "delete", id).await
+        };
+        match self.within_limit("delete", id, Box::pin(self.while_served(resource, delete))).await {
+            Err(error) if error.names_as_missing(id) => Ok(false),
+            answer => answer.map(|answer| answer.is_some()),
+        }
+    }
+
+    /// Deletes exactly the object that was read; `false` when it was gone already.
+    ///
+    /// # Errors
+    /// A conflict when another object has taken the name, or the object changed since it was read.
+    pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, ClusterError> {
+        let metadata = |member: &str| live["metadata"][member].as_str().map(str::to_owned);
+        let options = DeleteOptions {
+            uid: metadata("uid"),
+            resource_version: metadata("resourceVersion"),
+            propagation: Some(propagation),
+            dry_run: false,
+        };
+        self.delete(&ObjectId::of(live), &options).await
+    }
+
+    /// Writes an object that others write at the same time. After a conflict, and where the server does not find what was asked
+    /// for without saying that it is the object, `write` is given the object as it is then; the first time it is given `live`,
+    /// which may be `None` where what it is to be written over is known otherwise.
+    ///
+    /// Returns `None` when the object is gone.
+    ///
+    /// # Errors
+    /// Of `write`, also the sixth conflict in a row, and [`Reason::ApiMissing`] where the object itself is there.
+    pub async fn retry_on_conflict<L: From<Value>, T, F: Future<Output = Result<T, ClusterError>>>(
+        &self,
+        id: &ObjectId,
+        mut live: L,
+        mut write: impl FnMut(L) -> F,
+    ) -> Result<Option<T>, ClusterError> {
+        let mut backoff = Backoff::new(FIRST_PAUSE, self.request_timeout);
+        for race in 1.. {
+            match Box::pin(write(live)).await {
+                Err(error) if error.is_conflict() && race < RACES => {}
+                Err(error) if error.names_as_missing(id) => break,
+                // A 404 that does not name the object may come from a server that lags: reading it tells.
+                Err(error) if error.is_absent() && race < ATTEMPTS => tokio::time::sleep(backoff.next_pause()).await,
+                answer => return answer.map(Some),
+            }
+            match self.read(id).await? {
+                Some(now) => live = now.into(),
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes one finalizer off an object, leaving all others: whether it had it, `None` when the object is gone.
+    ///
+    /// # Errors
+    /// The API server refuses, or the object is written by others again and again.
+    pub async fn clear_finalizer(&self, live: Value, name: &str, manager: &str) -> Result<Option<bool>, ClusterError> {
+        let id = ObjectId::of(&live);
+        let cleared = &id;
+        let write = |live: Value| async move {
+            let all = fields::items(&live, "/metadata/finalizers");
+            let kept: Vec<&Value> = all.iter().filter(|other| *other != name).collect();
+            if kept.len() == all.len() {
+                return Ok(false);
+            }
+            let version = live.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": version}});
+            self.merge_patch(cleared, None, &patch, manager).await.map(|_| true)
+        };
+        self.retry_on_conflict(&id, live, write).await
+    }
+
+    /// Holds work of several requests to the limit of one call: that is what the user was promised.
+    async fn within_limit<T>(
+        &self,
+        verb: &str,
+        id: &ObjectId,
+        work: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        timeout_at(after(self.request_timeout), work).await.unwrap_or_else(|_| {
+            let reason = Reason::TimedOut { endpoint: self.endpoint.clone(), after: self.request_timeout };
+            let attempted = format!("{verb} {}", id.lower_case());
+            Err(ClusterError {
+                object: Some(id.clone()),
+                ..ClusterError::new(attempted, self.endpoint.clone(), reason)
+            })
+        })
+    }
+
+    async fn send(&self, call: kube::Result<Call<'_>>, verb: &str, id: &ObjectId) -> Result<Value, ClusterError> {
+        let answer = match call {
+            Ok(call) => self.answer(call).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.explain(&error, format!("{verb} {}", id.lower_case()), Some(id.clone())))
+    }
+}
+
+fn path_of(resource: &ResourceType, id: &ObjectId) -> kube::Result<String> {
+    object_path(resource, Some(&id.namespace), &id.name)
+}
+
+/// An object without what the server counts; a dry run changes the content but not the resource version.
+fn content(object: &Value) -> Value {
+    let mut content = object.clone();
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
+        for counted in ["managedFields", "resourceVersion", "generation"] {
+            metadata.shift_remove(counted);
+        }
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
+
+    use super::*;
+    use crate::Endpoint;
+
+    #[test]
+    fn an_apply_that_only_moves_counters_changes_nothing() {
+        let object = |version: &str, label: &str| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": [version], "labels": {"x": label}}});
+        assert_eq!(ApplyResult::of(None, &object("1", "a")), ApplyResult::Created);
+        assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("2", "a")), ApplyResult::Unchanged);
+        assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("1", "b")), ApplyResult::Configured);
+    }
+
+    /// A server whose object has the resource version of the number of reads, and that takes a write after `conflicts` of them.
+    fn busy(conflicts: usize) -> Cluster {
+        let (reads, writes) = (Arc::new(AtomicUsize::new(1)), Arc::new(AtomicUsize::new(0)));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let is_read = request.method() == Method::GET;
+            let counter = if is_read { &reads } else { &writes };
+            let count = counter.fetch_add(1, Ordering::SeqCst);
+            let conflict = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "reason": "Conflict",
+                "message": "the object has been modified"});
+            let (code, body) = match is_read || count >= conflicts {
+                true => (200, json!({"metadata": {"resourceVersion": (count + 1).to_string()}})),
+                false => (409, conflict),
+            };
+            let response = http::Response::builder().status(code).body(Body::from(body.to_string().into_bytes()));
+            async move { response }
+        });
+        Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default())
+    }
+
+    async fn versions_written(conflicts: usize) -> (Vec<String>, Result<Option<Value>, ClusterError>) {
+        let (cluster, id) = (busy(conflicts), ObjectId::new("", "Secret", Some("n"), "s").at("v1"));
+        let mut written = vec![];
+        let result = cluster
+            .retry_on_conflict(&id, json!({"metadata": {"resourceVersion": "1"}}), |live: Value| {
+                let patch = json!({"metadata": {"resourceVersion": live["metadata"]["resourceVersion"]}});
+                written.push(live["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned());
+                async { cluster.merge_patch(&id, None, &{ patch }, "me").await }
+            })
+            .await;
+        (written, result)
+    }
+
+    #[tokio::test]
+    async fn after_a_conflict_the_object_is_read_and_written_again_a_few_times() {
+        let (written, result) = versions_written(2).await;
+        assert_eq!(written, ["1", "2", "3"]);
+        assert!(result.unwrap().is_some());
+        let (written, result) = versions_written(usize::MAX).await;
+        assert_eq!(written.len(), 6);
+        assert!(result.unwrap_err().is_conflict());
+    }
+
+    /// Writes a Secret that is there, on a server that answers the first `lagging` writes as one that serves no Secrets.
+    async fn written_on_a_server_that_lags(lagging: usize) -> Result<Option<Value>, ClusterError> {
+        let writes = Arc::new(AtomicUsize::new(0));
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let lags = request.method() != Method::GET && writes.fetch_add(1, Ordering::SeqCst) < lagging;
+            let (code, body) = if lags { (404, "404 page not found") } else { (200, "{\"metadata\": {}}") };
+            let response = http::Response::builder().status(code).body(Body::from(body.as_bytes().to_vec()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let id = ObjectId::new("", "Secret", Some("n"), "s").at("v1");
+        let write = |_| async { cluster.merge_patch(&id, None, &json!({}), "me").await };
+        cluster.retry_on_conflict(&id, json!({}), write).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_404_that_names_no_object_is_no_missing_object_to_a_write() {
+        assert!(written_on_a_server_that_lags(1).await.unwrap().is_some());
+        assert!(written_on_a_server_that_lags(usize::MAX).await.unwrap_err().is_api_missing());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_that_answers_everything_with_404_says_nothing_of_objects() {
+        let service = tower::service_fn(|_: http::Request<Body>| async {
+            http::Response::builder().status(404).body(Body::from(b"404 page not found".to_vec()))
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        for id in [ObjectId::new("", "Secret", Some("n"), "s"), ObjectId::new("example.com", "Widget", Some("n"), "w")]
+        {
+            let id = id.at("v1");
+            let errors = [cluster.read(&id).await.err(), cluster.delete(&id, &DeleteOptions::default()).await.err()];
+            for error in errors.map(|error| error.expect("no answer about the object")) {
+                assert!(matches!(error.reason, Reason::Server { code: 404, .. }), "{}", error.reason);
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_404_that_names_another_object_says_nothing_of_the_one_that_was_meant() {
+        // As an admission webhook answers that misses something itself.
+        let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "secrets \"other\" not found", "details": {"kind": "secrets", "name": "other"}});
+        let service = tower::service_fn(move |_: http::Request<Body>| {
+            let response = http::Response::builder().status(404).body(Body::from(missing.to_string().into_bytes()));
+            async move { response }
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let id = ObjectId::new("", "Secret", Some("n"), "s").at("v1");
+        assert!(cluster.read(&id).await.unwrap_err().is_not_found());
+        assert!(cluster.delete(&id, &DeleteOptions::default()).await.unwrap_err().is_not_found());
+        let write = |_| async { cluster.merge_patch(&id, None, &json!({}), "me").await };
+        assert!(cluster.retry_on_conflict(&id, json!({}), write).await.unwrap_err().is_not_found());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_has_to_be_checked_takes_no_longer_than_one_call() {
+        // A gateway that knows nothing, after most of the time; what the server serves is never answered.
+        let service = tower::service_fn(|request: http::Request<Body>| async move {
+            if request.uri().path().ends_with("/secrets/s") {
+                tokio::time::sleep(Duration::from_secs(9)).await;
+                return http::Response::builder().status(404).body(Body::from(b"404 page not found".to_vec()));
+            }
+            std::future::pending().await
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let cluster = cluster.observed(Arc::new(|_| ()));
+        let begun = Instant::now();
+        let error = cluster.read(&ObjectId::new("", "Secret", Some("n"), "s").at("v1")).await.unwrap_err();
+        assert!(matches!(error.reason, Reason::TimedOut { .. }), "{}", error.reason);
+        assert_eq!(begun.elapsed().as_secs(), cluster.request_timeout.as_secs());
+    }
+
+    #[tokio::test]
+    async fn a_dry_run_of_a_deletion_says_so_where_the_server_looks() {
+        let service = tower::service_fn(|request: http::Request<Body>| async {
+            assert_eq!(request.uri().query(), None);
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["dryRun"], json!(["All"]));
+            assert_eq!(body["preconditions"], json!({"uid": "u"}));
+            Ok::<_, std::convert::Infallible>(http::Response::new(Body::from(b"{}".to_vec())))
+        });
+        let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
+        let options = DeleteOptions { uid: Some("u".into()), dry_run: true, ..DeleteOptions::default() };
+        let old = ObjectId::new("", "Secret", Some("n"), "old").at("v1");
+        assert!(cluster.delete(&old, &options).await.unwrap());
+    }
+}

@@ -1,0 +1,39 @@
+//! References to container images: `host:port/path/name:tag@digest`.
+
+/// The parts of a reference as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageParts<'a> {
+    /// Registry and path.
+    pub repository: &'a str,
+    pub tag: Option<&'a str>,
+    /// With its algorithm: `sha256:…`.
+    pub digest: Option<&'a str>,
+}
+
+/// Splits a reference; whether its parts make sense is not looked at.
+pub fn split_image(image: &str) -> ImageParts<'_> {
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    // A colon before a slash belongs to the port of the registry.
+    match name.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => ImageParts { repository, tag: Some(tag), digest },
+        _ => ImageParts { repository: name, tag: None, digest },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_no_tag() {
+        let parts = |image| {
+            let ImageParts { repository, tag, digest } = split_image(image);
+            (repository, tag, digest)
+        };
+        assert_eq!(parts("localhost:5000/a/b"), ("localhost:5000/a/b", None, None));
+        assert_eq!(parts("localhost:5000/a/b:v1"), ("localhost:5000/a/b", Some("v1"), None));
+        assert_eq!(parts("ghcr.io/a@sha256:b"), ("ghcr.io/a", None, Some("sha256:b")));
+        assert_eq!(parts("ghcr.io/a:v1@sha256:b"), ("ghcr.io/a", Some("v1"), Some("sha256:b")));
+        assert_eq!(parts("nginx:"), ("nginx", Some(""), None));
+    }
+}
